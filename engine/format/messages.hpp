@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: MIT
+// The messages that controller and agent exchange, as values, and their bytes (protobuf, format/messages.proto).
+// Agents are named by the digest of their binary, so both ends are one build: no field is ever optional for old peers.
+// decode() gives only values that passed validation; counts travel as packed columns or bytes and meet a limit first.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <envsync/event.hpp>
+#include <envsync/result.hpp>
+
+#include "content/digest.hpp"
+#include "tree/exclude.hpp"
+#include "tree/tree.hpp"
+
+namespace envsync::format {
+
+using content::ContentId;
+using content::Digest;
+
+inline constexpr std::size_t kControlBytesMax = 4u << 20;  // LIMIT: one control message
+
+enum class Role : u8 { source, target };
+enum class LockMode : u8 { none, exclusive };
+
+struct ScanRequest {
+  std::string run;
+  std::string operator_name;
+  Role role = Role::target;
+  std::string path;                  // "~/..." is the agent's home
+  std::vector<std::string> exclude;
+  tree::Bytecode bytecode = tree::Bytecode::leave_out;
+  tree::ComparePolicy policy;
+  LockMode lock = LockMode::none;    // exclusive: also recovers
+  double lock_wait_seconds = 0;
+  bool full = false;                 // read every byte
+  bool want_facts = false;           // who uses the tree, space, place
+};
+
+/// As in store::RecordHead, which this mirrors for the wire.
+struct RecordInfo {
+  u32 number = 0;
+  Digest root, full;
+  std::string run, plan_digest, operator_name, manifest, name, source, undoes;
+  i64 committed_at = 0;
+  std::optional<u32> restores;
+  bool adopted = false;
+  u64 files = 0, bytes = 0, exclusive_bytes = 0;
+};
+
+struct ProblemInfo { std::string path, what; };
+
+struct EnvironmentFacts {
+  bool has_pyvenv = false;
+  std::string pyvenv;                // the file, at most 64 KiB
+  std::string lib_python;            // "python3.12", the folder below lib/; empty: none or several
+  bool bin_python_runs = false;      // bin/python resolves to an executable file
+  std::string bin_python_target;     // where its links end, or where they dangle
+  std::string home_version;          // X.Y of the base interpreter that `home` has (bin/pythonX.Y beside it); empty: none
+};
+
+struct ScanReply {
+  std::string hostname;
+  std::string path;                  // absolute, resolved
+  bool absent = false;
+  bool empty_dir = false;
+  Digest root;                       // under the request's policy
+  Digest full;
+  u64 entries = 0, files = 0, bytes = 0;
+  u64 files_hashed = 0, bytes_hashed = 0;
+  std::vector<ProblemInfo> problems; // at most 100
+  u64 problems_total = 0;
+  EnvironmentFacts environment;
+  std::optional<RecordInfo> current; // the greatest record
+  Digest current_root;               // of its tree under the request's policy; zero without a record
+  bool state_exists = false;
+  std::vector<std::string> recovered;
+  std::string journal_state;         // "clean", or what recovery would do (lock none)
+  std::string lock_holder;
+  u64 pool_bytes = 0, leftover_bytes = 0;
+  u64 disk_free = 0, inodes_free = 0;
+  std::string filesystem;
+  std::vector<std::string> in_use;
+  double seconds = 0;
+};
+
+enum class TreeKind : u8 { observed, record };
+/// The reply is a blob: an encoded TreeDelta to `base` (zero: to the absent tree).
+struct TreeRequest {
+  TreeKind kind = TreeKind::observed;
+  u32 record = 0;
+  std::vector<Digest> bases;         // full digests that the controller holds, best first, at most 8
+};
+
+struct PullItem { u32 want = 0; tree::RelPath path; ContentId content; };
+/// Followed by a blob: encode_pull_items(). The reply is a blob of packs. Each pack is one blob frame.
+struct PullRequest {
+  std::optional<int> force_level;
+};
+Bytes encode_pull_items(const std::vector<PullItem>&);
+Result<std::vector<PullItem>> decode_pull_items(ByteView);
+
+/// Followed by a blob: an encoded TreeDelta from the observed tree to the desired one.
+struct StageRequest {
+  RecordInfo head;                   // number, root, full, files, bytes are the agent's to fill in
+  tree::RelPath commit_root;
+  bool adopt = false;
+  bool preserve_owner = false;
+  bool write_mtime = true;
+  std::vector<std::string> drop_unmanaged;
+  std::string same_host_source;
+  u32 keep_generations = 2;
+  bool verify_staged = false;
+  bool use_local_content = true;
+  Guarantee least = Guarantee::atomic;
+};
+struct StageReply {
+  std::vector<u32> wanted;           // packed, ascending in send order
+  u64 wanted_bytes = 0, linked = 0, copied = 0, bytes_read = 0, bytes_written = 0;
+  Guarantee guarantee = Guarantee::atomic;
+  std::vector<std::string> in_use;
+};
+/// Followed by a blob of packs. The reply comes when all of them are written.
+struct PutRequest {};
+struct PutReply { u64 bytes_written = 0; };
+struct SealRequest {};
+struct SealReply {};
+/// Prepares, exchanges and accepts; the agent finishes it alone if the controller goes away.
+struct CommitRequest {};
+struct CommitReply {
+  u32 generation = 0;
+  std::optional<u32> adopted;
+  Guarantee guarantee = Guarantee::atomic;
+  bool recovery_pending = false;
+  std::vector<std::string> warnings;
+  u64 bytes_read = 0, bytes_written = 0;
+};
+struct AbandonRequest {};
+struct AbandonReply {};
+/// Writes a record for the tree as observed, without touching the tree: adopting what already equals the desired tree.
+struct AdoptRequest { RecordInfo head; };
+struct AdoptReply { u32 generation = 0; };
+struct RecordsRequest {};
+struct RecordsReply { std::vector<RecordInfo> records; };   // ascending, at most 10,000
+struct PruneRequest { std::optional<u32> keep; std::vector<u32> drop; bool all = false; };
+struct PruneReply { std::vector<u32> generations; u64 contents = 0, bytes_freed = 0; };
+/// Small text files of the scanned root, by exact path, each at most 1 MiB; absent ones are left out.
+struct FilesRequest { std::vector<std::string> paths; };
+struct FilesReply { std::vector<std::pair<std::string, std::string>> files; };
+
+using Request = std::variant<ScanRequest, TreeRequest, PullRequest, StageRequest, PutRequest, SealRequest, CommitRequest,
+                             AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest>;
+struct BlobReply {};   // what was asked for came as blob frames
+using Reply = std::variant<BlobReply, ScanReply, StageReply, PutReply, SealReply, CommitReply, AbandonReply, AdoptReply,
+                           RecordsReply, PruneReply, FilesReply>;
+
+struct Hello {
+  std::string build;       // version
+  std::string exe_digest;  // hex of XXH3-128 of /proc/self/exe
+  u64 pid = 0;
+};
+struct Progress { Phase phase = Phase::scan; u64 files_done = 0, files_total = 0, bytes_done = 0, bytes_total = 0; };
+
+Bytes encode(const Hello&);
+Bytes encode(const Request&);
+Bytes encode(const Reply&);
+Bytes encode(const Progress&);
+Bytes encode(const Error&);
+Result<Hello> decode_hello(ByteView);
+Result<Request> decode_request(ByteView);
+Result<Reply> decode_reply(ByteView);
+Result<Progress> decode_progress(ByteView);
+/// An Error that the peer sent. `outer` is what could go wrong with the decoding itself.
+Result<Error> decode_error(ByteView);
+
+/// A framed, versioned, checksummed file: magic[4] version:u32le size:u64le checksum:u64le payload. For records, tree caches, stat caches.
+Bytes seal_file(std::string_view magic, u32 version, ByteView payload);
+Result<Bytes> open_file(std::string_view magic, u32 version, ByteView file);
+
+}  // namespace envsync::format

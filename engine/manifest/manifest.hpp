@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+// The manifest as a value, parsed from YAML with every error at its place.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <envsync/event.hpp>
+#include <envsync/result.hpp>
+
+#include "tree/exclude.hpp"
+#include "tree/tree.hpp"
+
+namespace envsync::manifest {
+
+enum class TransportKind : u8 { automatic, openssh, command };
+struct Transport {
+  TransportKind kind = TransportKind::automatic;
+  std::vector<std::string> command;
+};
+
+/// A host as written. `name` is how messages call it.
+struct Host {
+  std::string name;
+  bool is_local = false;
+  std::string user, host;
+  u16 port = 0;
+  std::string path;        // empty: the manifest's
+  std::string jump, identity;
+  std::optional<Transport> transport;
+  Location where;
+};
+
+struct Source {
+  Host host;
+  std::string path;        // absolute, or "~/..."
+  std::vector<std::string> exclude;
+  tree::Bytecode bytecode = tree::Bytecode::leave_out;
+};
+
+enum class InterpreterRule : u8 { require, ignore };
+enum class InUseRule : u8 { warn, refuse, ignore };
+enum class MtimeRule : u8 { preserve, strict, ignore };
+enum class OwnerRule : u8 { agent, preserve };
+enum class DriftRule : u8 { ask, replace, refuse };
+enum class FailureRule : u8 { carry_on, stop };
+
+struct Invariants {
+  bool same_path = true;
+  InterpreterRule interpreter = InterpreterRule::require;
+  std::string python;      // "3.11", compared by components; empty: any
+  Guarantee atomic = Guarantee::atomic;  // the weakest accepted; this version builds `required` only
+  InUseRule in_use = InUseRule::warn;
+};
+
+struct DeleteLimit { bool is_percent = true; u64 value = 50; };
+struct Settings {
+  OwnerRule owner = OwnerRule::agent;
+  MtimeRule mtime = MtimeRule::preserve;
+  bool xattrs = true;
+  bool hardlinks = true;
+  DeleteLimit delete_limit;
+  DriftRule drift = DriftRule::ask;
+  u32 keep_generations = 2;
+  u32 hosts_at_once = 8;
+  FailureRule on_failure = FailureRule::carry_on;
+  Transport transport;
+};
+
+struct Manifest {
+  std::string file;        // as given
+  std::string name;
+  Source source;
+  std::vector<Host> targets;  // each with its path filled in
+  Invariants invariants;
+  Settings settings;
+  tree::ComparePolicy compare_policy() const;
+};
+
+using Errors = std::vector<Error>;
+/// All schema errors at once, each with line and caret; a YAML syntax error is put into words. `overrides`: key=value from --set.
+tl::expected<Manifest, Errors> parse(const std::string& file, const std::string& text, const std::vector<std::string>& overrides);
+
+/// HOST, HOST:PATH, PATH, local, as in `source` and on the command line of init and inspect.
+Result<Source> parse_place(const std::string& text);
+Result<Host> parse_host(const std::string& text);
+
+/// The text that `init` writes.
+std::string render_init(const Source& source, const std::vector<std::string>& targets);
+/// JSON Schema (draft-07), equal to manifests/envsync.schema.json.
+std::string_view schema();
+
+}  // namespace envsync::manifest

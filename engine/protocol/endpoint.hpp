@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+// The controller's interface to one agent. Calls block; different calls may run in different threads at once. After an
+// error of the connection every call fails with connection_lost and the host's own cause.
+#pragma once
+
+#include "content/pack.hpp"
+#include "protocol/frames.hpp"
+#include "tree/tree.hpp"
+
+namespace envsync::protocol {
+
+using ProgressSink = std::function<void(const format::Progress&)>;
+
+class Endpoint {
+ public:
+  /// `first` was given to the agent at its start, as request 1; its reply is taken with first_scan(). `diagnose` gives what
+  /// the transport knows when the connection ends.
+  Endpoint(std::unique_ptr<channel::Channel> channel, std::function<std::string()> diagnose, std::string expected_exe_digest);
+  ~Endpoint();
+
+  Result<format::ScanReply> first_scan(const ProgressSink&, std::stop_token);
+  Result<format::ScanReply> scan(const format::ScanRequest&, const ProgressSink&, std::stop_token);
+  /// The delta, encoded, to one of the bases.
+  Result<tree::TreeDelta> tree(const format::TreeRequest&, std::stop_token);
+  Result<format::StageReply> stage(const format::StageRequest&, const tree::TreeDelta& desired, const ProgressSink&, std::stop_token);
+  Result<format::SealReply> seal(const ProgressSink&, std::stop_token);
+  /// Not stoppable: once asked, the agent finishes alone.
+  Result<format::CommitReply> commit(const ProgressSink&);
+  Result<void> abandon();
+  Result<format::AdoptReply> adopt(const format::AdoptRequest&);
+  Result<format::RecordsReply> records(std::stop_token);
+  Result<format::PruneReply> prune(const format::PruneRequest&, std::stop_token);
+  Result<format::FilesReply> files(const format::FilesRequest&, std::stop_token);
+
+  /// Streams packs of the items to the sink, which returns when the pack is taken: that is the back-pressure.
+  using PackSink = std::function<Result<void>(Bytes pack)>;
+  Result<void> pull(const format::PullRequest&, const std::vector<format::PullItem>&, const PackSink&, std::stop_token);
+  /// An open put: packs go in with send(), finish() waits until all are written.
+  class Put {
+   public:
+    Put(Endpoint& endpoint, u32 request) : endpoint_(&endpoint), request_(request) {}
+    Result<void> send(ByteView pack, std::stop_token);
+    Result<format::PutReply> finish(const ProgressSink&, std::stop_token);
+
+   private:
+    Endpoint* endpoint_;  // outlives this
+    u32 request_;
+  };
+  Result<Put> put();
+
+  u64 bytes_sent() const;
+  u64 bytes_received() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// The bytes for transport::connect(): request 1.
+Bytes first_request(const format::ScanRequest&);
+
+}  // namespace envsync::protocol

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+// envsync's state beside an environment: <parent>/.envsync/<name>/ with lock, stat-cache, staging/, records/, contents/.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <envsync/event.hpp>
+#include <envsync/result.hpp>
+
+#include "os/files.hpp"
+#include "scan/scan.hpp"
+#include "tree/tree.hpp"
+
+namespace envsync::store {
+
+/// What a record says of a generation, without its tree.
+struct RecordHead {
+  u32 number = 0;
+  content::Digest root;           // of its tree under `policy`
+  content::Digest full;
+  tree::ComparePolicy policy;
+  std::vector<std::string> exclude;
+  tree::Bytecode bytecode = tree::Bytecode::leave_out;
+  std::string run;                // begins with the operator's time: yyyymmddThhmmss.uuuuuuZ-xxxxxxxx
+  std::string plan_digest;        // hex
+  i64 committed_at = 0;           // the operator's clock, seconds since 1970
+  std::string operator_name;      // user@machine
+  std::string manifest;           // file name as given
+  std::string name;               // of the environment
+  std::string source;             // where it came from, as the manifest says
+  std::optional<u32> restores;
+  std::string undoes;             // run
+  bool adopted = false;
+  u64 files = 0, bytes = 0;
+};
+struct Record {
+  RecordHead head;
+  tree::Tree tree;
+};
+
+/// The target path, resolved once: `path` has no symbolic links in it.
+struct Place {
+  std::string path;               // absolute
+  std::string name;               // last component
+  std::string state_name;         // ".envsync" or ".envsync-<uid>"
+  os::Fd parent;
+};
+/// Refuses "/", home folders, relative and empty paths, "." and "..", paths inside a state folder. The parent may be
+/// absent (then `parent` is empty and nothing is there).
+Result<Place> resolve_place(const std::string& path);
+
+enum class OpenMode : u8 { existing, create };
+
+class Lock;
+
+class State {
+ public:
+  /// `existing`: an absent state folder is no error, exists() tells. `create`: makes it (and the parents of the path).
+  /// A folder that is a link, is not ours, or is writable by others is refused.
+  static Result<State> open(os::Files& files, Place place, OpenMode mode);
+  State(State&&) noexcept;
+  State& operator=(State&&) noexcept;
+  ~State();
+  bool exists() const;
+  const Place& place() const;
+  int fd() const;                  // of the state folder
+  os::Files& files() const;
+
+  /// Takes the lock, waiting at most `wait_seconds`; ErrorCode::locked names the holder. The lock goes with the object.
+  Result<Lock> lock(const std::string& holder_text, double wait_seconds);
+  /// Who holds it now; empty: nobody.
+  std::string lock_holder() const;
+
+  /// Heads of the kept records, ascending. A record that does not decode is an error.
+  Result<std::vector<RecordHead>> heads() const;
+  Result<Record> load(u32 number) const;
+  scan::StatCache load_cache() const;
+  Result<void> save_cache(const scan::StatCache&) const;
+
+  struct Usage { u64 pool_bytes = 0, leftover_bytes = 0; std::string journal_state; };  // "clean", or what recovery will do
+  Result<Usage> usage() const;
+  /// Bytes of contents that only record `number` names.
+  Result<u64> exclusive_bytes(u32 number) const;
+
+ private:
+  struct Impl;
+  explicit State(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+  friend class Transaction;
+};
+
+class [[nodiscard]] Lock {
+ public:
+  explicit Lock(os::Fd fd) : fd_(std::move(fd)) {}
+
+ private:
+  os::Fd fd_;
+};
+
+/// What recovery found and did, one line each, for the user; empty: there was nothing.
+struct Recovered {
+  std::vector<std::string> done;
+  bool swapped_back = false, finished_commit = false;
+};
+/// Finishes or undoes what an interrupted run left, by the table in engine/ARCHITECTURE.md. ErrorCode::interference deletes nothing.
+Result<Recovered> recover(State&, const Lock&);
+
+struct PruneRequest { std::optional<u32> keep; std::vector<u32> drop; bool all = false; };
+struct Pruned { std::vector<u32> generations; u64 contents = 0; u64 bytes_freed = 0; };
+/// `all` removes the state folder itself; the environment stays. `keep` counts beside the current and 0.
+Result<Pruned> prune(State&, Lock, const PruneRequest&);
+
+}  // namespace envsync::store
