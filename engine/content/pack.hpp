@@ -11,6 +11,7 @@
 // uncompressed, so that a hostile header cannot ask for memory.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include <envsync/result.hpp>
@@ -59,7 +60,8 @@ class LevelGovernor {
 
  private:
   std::optional<int> fixed_;
-  std::size_t step_ = 0;
+  std::size_t step_ = 0, calls_ = 0;
+  bool is_primed_ = false;
 };
 
 }  // namespace envsync::content
