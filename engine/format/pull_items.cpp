@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: MIT
+// What a source is asked to read, in columns, so that 80,000 files cost little more than their digests.
+//
+//   items   := zstd( count:varint wants sizes digests paths )
+//   wants   := numbers, as in format/wire.hpp
+//   sizes   := ( size:varint )*
+//   digests := ( digest[16] )*
+//   paths   := path column, as in format/wire.hpp
+//
+// LIMIT: kEntriesMax items; kItemBytesMax decompressed; the paths of all items together kPathColumnMax.
+#include "format/messages.hpp"
+
+#include "content/pack.hpp"
+#include "format/wire.hpp"
+
+#include <algorithm>
+
+namespace envsync::format {
+namespace {
+
+constexpr int kItemsLevel = 1;
+constexpr std::size_t kItemBytesMax = 512u << 20;
+// One byte of want, of size, of both lengths of a path, and the digest.
+constexpr std::size_t kItemBytesMin = 4 + sizeof(Digest::bytes);
+
+Error damaged(std::string_view why) { return no_message("list of files", why); }
+
+Result<void> take_numbers(ByteView& in, std::vector<PullItem>& items) {
+  i64 before = 0;
+  for (PullItem& item : items) {
+    const auto want = take_number(in, before);
+    if (!want || *want >= kEntriesMax) return damaged("a number is no entry of a tree");
+    item.want = *want;
+  }
+  for (PullItem& item : items) {
+    const auto size = take_varint(in);
+    if (!size) return damaged("a size is cut");
+    item.content.size = *size;
+  }
+  return ok();
+}
+
+Result<void> take_digests(ByteView& in, std::vector<PullItem>& items) {
+  constexpr std::size_t kSize = sizeof(Digest::bytes);
+  if (in.size() / kSize < items.size()) return damaged("the digests are cut");
+  for (PullItem& item : items) {
+    std::ranges::copy(in.first(kSize), item.content.digest.bytes.begin());
+    in = in.subspan(kSize);
+  }
+  return ok();
+}
+
+Result<void> take_paths(ByteView& in, std::vector<PullItem>& items) {
+  std::size_t budget = kPathColumnMax;
+  std::string_view before;
+  for (PullItem& item : items) {
+    auto bytes = take_path(in, before, budget);
+    auto path = bytes ? tree::RelPath::parse(*std::move(bytes)) : std::nullopt;
+    if (!path || path->is_root()) return damaged("a path is none");
+    item.path = *std::move(path);
+    before = item.path.bytes();
+  }
+  return ok();
+}
+
+}  // namespace
+
+Bytes encode_pull_items(const std::vector<PullItem>& items) {
+  Bytes out;
+  put_varint(out, items.size());
+  i64 before = 0;
+  for (const PullItem& item : items) put_number(out, before, item.want);
+  for (const PullItem& item : items) put_varint(out, item.content.size);
+  for (const PullItem& item : items) out.insert(out.end(), item.content.digest.bytes.begin(), item.content.digest.bytes.end());
+  std::string_view path;
+  for (const PullItem& item : items) {
+    put_path(out, path, item.path.bytes());
+    path = item.path.bytes();
+  }
+  return content::compress(out, kItemsLevel);
+}
+
+Result<std::vector<PullItem>> decode_pull_items(ByteView compressed) {
+  const auto columns = content::decompress(compressed, kItemBytesMax);
+  if (!columns) return damaged(columns.error().what);
+  ByteView in = *columns;
+  const auto count = take_varint(in);
+  if (!count || *count > kEntriesMax || *count > in.size() / kItemBytesMin) return damaged("the count is larger than the list");
+  std::vector<PullItem> items(static_cast<std::size_t>(*count));
+  TRY_STATUS(take_numbers(in, items));
+  TRY_STATUS(take_digests(in, items));
+  TRY_STATUS(take_paths(in, items));
+  if (!in.empty()) return damaged("bytes follow the last path");
+  return items;
+}
+
+}  // namespace envsync::format
