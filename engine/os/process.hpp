@@ -22,21 +22,27 @@ Result<std::optional<Fd>> try_lock(Fd file);
 class [[nodiscard]] Child {
  public:
   Child() = default;
-  explicit Child(pid_t pid) : pid_(pid) {}
+  /// `leads_group`: kill_now() kills its whole process group.
+  explicit Child(pid_t pid, bool leads_group = false) : pid_(pid), leads_group_(leads_group) {}
   Child(Child&& other) noexcept;
   Child& operator=(Child&& other) noexcept;
   ~Child();
   pid_t pid() const noexcept { return pid_; }
-  /// Exit status as the shell gives it (128 + signal); nullopt when the deadline passed first.
+  /// Exit status as the shell gives it (128 + signal); nullopt when the deadline passed first. Asked again: the same.
   std::optional<int> wait(Deadline);
+  /// Safe while another thread waits.
   void kill_now() noexcept;
 
  private:
   pid_t pid_ = -1;
+  bool leads_group_ = false;
+  std::optional<int> status_;  // set once the child is reaped
 };
 
 struct SpawnIo { int in = -1, out = -1, err = -1; };  // -1: inherited; descriptors are dup-ed into 0, 1, 2
-/// Starts argv[0] (searched in PATH). Every other descriptor is close-on-exec. `own_group`: a process group of its own.
+/// Starts argv[0] (searched in PATH) with every other descriptor closed, no signal blocked and SIGPIPE at its default;
+/// a program that cannot be started is an error here, not a status later. `own_group`: a process group of its own.
+/// `extra_env`: "NAME=VALUE", before what is inherited.
 Result<Child> spawn(const std::vector<std::string>& argv, const SpawnIo&, bool own_group = false,
                     const std::vector<std::string>& extra_env = {});
 struct PipePair { Fd read, write; };
@@ -44,13 +50,16 @@ Result<PipePair> make_pipe();
 Result<std::pair<Fd, Fd>> make_socket_pair();
 
 std::string hostname();
+/// Changes with every boot; empty where the kernel does not tell.
 std::string boot_id();
+/// From /etc/passwd, read directly: a static program must not need the host's name services.
 std::string user_name();
-std::string home_dir();
+std::string home_dir();  // $HOME, else from /etc/passwd
 /// Raises the soft limit of open files to the hard one.
 void raise_fd_limit();
 /// 16 random bytes as hex.
 std::string random_token();
+/// Processors that this process may use, the cgroup's quota included.
 u32 cpu_count();
 
 /// Processes of this machine that run from, map, stand in, hold open or mount something below `root`; described,
