@@ -35,13 +35,13 @@ Bytes encode(const Hello& hello) {
 }
 
 Result<Hello> decode_hello(ByteView bytes) {
-  TRY(const auto in, from_bytes<wire::Hello>(bytes, "hello"));
+  TRY(const auto in, from_bytes<wire::Hello>(bytes, "a hello"));
   Door door;
   Hello out;
   out.build = door.text(in.build(), "build");
   out.exe_digest = door.text(in.exe_digest(), "exe_digest");
   out.pid = in.pid();
-  TRY_STATUS(door.verdict("hello"));
+  TRY_STATUS(door.verdict("a hello"));
   return out;
 }
 
@@ -56,7 +56,7 @@ Bytes encode(const Progress& progress) {
 }
 
 Result<Progress> decode_progress(ByteView bytes) {
-  TRY(const auto in, from_bytes<wire::Progress>(bytes, "progress"));
+  TRY(const auto in, from_bytes<wire::Progress>(bytes, "a progress"));
   Door door;
   Progress out;
   out.phase = door.choice(in.phase(), Phase::verify, "phase");
@@ -64,7 +64,7 @@ Result<Progress> decode_progress(ByteView bytes) {
   out.files_total = in.files_total();
   out.bytes_done = in.bytes_done();
   out.bytes_total = in.bytes_total();
-  TRY_STATUS(door.verdict("progress"));
+  TRY_STATUS(door.verdict("a progress"));
   return out;
 }
 
@@ -89,7 +89,7 @@ Bytes encode(const Error& error) {
 }
 
 Result<Error> decode_error(ByteView bytes) {
-  TRY(const auto in, from_bytes<wire::Error>(bytes, "error"));
+  TRY(const auto in, from_bytes<wire::Error>(bytes, "an error"));
   Door door;
   Error out;
   out.code = door.choice(in.code(), ErrorCode::terminated, "code");
@@ -104,7 +104,7 @@ Result<Error> decode_error(ByteView bytes) {
   out.notes = door.strings(in.notes(), "notes", kErrorLinesMax, kErrorTextMax);
   out.hints = door.strings(in.hints(), "hints", kErrorLinesMax, kErrorTextMax);
   out.sys_errno = in.sys_errno();
-  TRY_STATUS(door.verdict("error"));
+  TRY_STATUS(door.verdict("an error"));
   return Result<Error>(tl::in_place, std::move(out));
 }
 

@@ -38,6 +38,7 @@ struct ScanRequest {
   double lock_wait_seconds = 0;
   bool full = false;                 // read every byte
   bool want_facts = false;           // who uses the tree, space, place
+  bool operator==(const ScanRequest&) const = default;
 };
 
 /// As in store::RecordHead, which this mirrors for the wire.
@@ -49,9 +50,10 @@ struct RecordInfo {
   std::optional<u32> restores;
   bool adopted = false;
   u64 files = 0, bytes = 0, exclusive_bytes = 0;
+  bool operator==(const RecordInfo&) const = default;
 };
 
-struct ProblemInfo { std::string path, what; };
+struct ProblemInfo { std::string path, what; bool operator==(const ProblemInfo&) const = default; };
 
 struct EnvironmentFacts {
   bool has_pyvenv = false;
@@ -60,6 +62,7 @@ struct EnvironmentFacts {
   bool bin_python_runs = false;      // bin/python resolves to an executable file
   std::string bin_python_target;     // where its links end, or where they dangle
   std::string home_version;          // X.Y of the base interpreter that `home` has (bin/pythonX.Y beside it); empty: none
+  bool operator==(const EnvironmentFacts&) const = default;
 };
 
 struct ScanReply {
@@ -85,6 +88,7 @@ struct ScanReply {
   std::string filesystem;
   std::vector<std::string> in_use;
   double seconds = 0;
+  bool operator==(const ScanReply&) const = default;
 };
 
 enum class TreeKind : u8 { observed, record };
@@ -93,12 +97,14 @@ struct TreeRequest {
   TreeKind kind = TreeKind::observed;
   u32 record = 0;
   std::vector<Digest> bases;         // full digests that the controller holds, best first, at most 8
+  bool operator==(const TreeRequest&) const = default;
 };
 
-struct PullItem { u32 want = 0; tree::RelPath path; ContentId content; };
+struct PullItem { u32 want = 0; tree::RelPath path; ContentId content; bool operator==(const PullItem&) const = default; };
 /// Followed by a blob: encode_pull_items(). The reply is a blob of packs. Each pack is one blob frame.
 struct PullRequest {
   std::optional<int> force_level;
+  bool operator==(const PullRequest&) const = default;
 };
 Bytes encode_pull_items(const std::vector<PullItem>&);
 Result<std::vector<PullItem>> decode_pull_items(ByteView);
@@ -116,20 +122,22 @@ struct StageRequest {
   bool verify_staged = false;
   bool use_local_content = true;
   Guarantee least = Guarantee::atomic;
+  bool operator==(const StageRequest&) const = default;
 };
 struct StageReply {
   std::vector<u32> wanted;           // packed, ascending in send order
   u64 wanted_bytes = 0, linked = 0, copied = 0, bytes_read = 0, bytes_written = 0;
   Guarantee guarantee = Guarantee::atomic;
   std::vector<std::string> in_use;
+  bool operator==(const StageReply&) const = default;
 };
 /// Followed by a blob of packs. The reply comes when all of them are written.
-struct PutRequest {};
-struct PutReply { u64 bytes_written = 0; };
-struct SealRequest {};
-struct SealReply {};
+struct PutRequest { bool operator==(const PutRequest&) const = default; };
+struct PutReply { u64 bytes_written = 0; bool operator==(const PutReply&) const = default; };
+struct SealRequest { bool operator==(const SealRequest&) const = default; };
+struct SealReply { bool operator==(const SealReply&) const = default; };
 /// Prepares, exchanges and accepts; the agent finishes it alone if the controller goes away.
-struct CommitRequest {};
+struct CommitRequest { bool operator==(const CommitRequest&) const = default; };
 struct CommitReply {
   u32 generation = 0;
   std::optional<u32> adopted;
@@ -137,33 +145,54 @@ struct CommitReply {
   bool recovery_pending = false;
   std::vector<std::string> warnings;
   u64 bytes_read = 0, bytes_written = 0;
+  bool operator==(const CommitReply&) const = default;
 };
-struct AbandonRequest {};
-struct AbandonReply {};
+struct AbandonRequest { bool operator==(const AbandonRequest&) const = default; };
+struct AbandonReply { bool operator==(const AbandonReply&) const = default; };
 /// Writes a record for the tree as observed, without touching the tree: adopting what already equals the desired tree.
-struct AdoptRequest { RecordInfo head; };
-struct AdoptReply { u32 generation = 0; };
-struct RecordsRequest {};
-struct RecordsReply { std::vector<RecordInfo> records; };   // ascending, at most 10,000
-struct PruneRequest { std::optional<u32> keep; std::vector<u32> drop; bool all = false; };
-struct PruneReply { std::vector<u32> generations; u64 contents = 0, bytes_freed = 0; };
-/// Small text files of the scanned root, by exact path, each at most 1 MiB; absent ones are left out.
-struct FilesRequest { std::vector<std::string> paths; };
-struct FilesReply { std::vector<std::pair<std::string, std::string>> files; };
+struct AdoptRequest { RecordInfo head; bool operator==(const AdoptRequest&) const = default; };
+struct AdoptReply { u32 generation = 0; bool operator==(const AdoptReply&) const = default; };
+struct RecordsRequest { bool operator==(const RecordsRequest&) const = default; };
+struct RecordsReply { std::vector<RecordInfo> records; bool operator==(const RecordsReply&) const = default; };   // ascending, at most 10,000
+struct PruneRequest {
+  std::optional<u32> keep;
+  std::vector<u32> drop;
+  bool all = false;
+  bool operator==(const PruneRequest&) const = default;
+};
+struct PruneReply { std::vector<u32> generations; u64 contents = 0, bytes_freed = 0; bool operator==(const PruneReply&) const = default; };
+/// Small text files of the scanned root, by exact path, each at most 1 MiB; absent ones are left out. A reply of more than
+/// kControlBytesMax is refused by its receiver: the agent leaves out what does not fit.
+struct FilesRequest { std::vector<std::string> paths; bool operator==(const FilesRequest&) const = default; };
+struct FilesReply { std::vector<std::pair<std::string, std::string>> files; bool operator==(const FilesReply&) const = default; };
+/// Runs a program of the host by its absolute path, 10 s at most, stdin closed: is the base interpreter there and alive.
+struct ProbeRequest { std::string program; std::vector<std::string> arguments; bool operator==(const ProbeRequest&) const = default; };
+struct ProbeReply {
+  bool exists = false;   // and is executable
+  int status = 0;        // as the shell gives it
+  std::string output;    // at most 64 KiB
+  bool operator==(const ProbeReply&) const = default;
+};
 
 using Request = std::variant<ScanRequest, TreeRequest, PullRequest, StageRequest, PutRequest, SealRequest, CommitRequest,
-                             AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest>;
-struct BlobReply {};   // what was asked for came as blob frames
+                             AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest, ProbeRequest>;
+struct BlobReply { bool operator==(const BlobReply&) const = default; };   // what was asked for came as blob frames
 using Reply = std::variant<BlobReply, ScanReply, StageReply, PutReply, SealReply, CommitReply, AbandonReply, AdoptReply,
-                           RecordsReply, PruneReply, FilesReply>;
+                           RecordsReply, PruneReply, FilesReply, ProbeReply>;
 
 struct Hello {
   std::string build;       // version
   std::string exe_digest;  // hex of XXH3-128 of /proc/self/exe
   u64 pid = 0;
+  bool operator==(const Hello&) const = default;
 };
-struct Progress { Phase phase = Phase::scan; u64 files_done = 0, files_total = 0, bytes_done = 0, bytes_total = 0; };
+struct Progress {
+  Phase phase = Phase::scan;
+  u64 files_done = 0, files_total = 0, bytes_done = 0, bytes_total = 0;
+  bool operator==(const Progress&) const = default;
+};
 
+/// What breaks a limit of decode() is the sender's to avoid, but errors and problems are cut so that they always arrive.
 Bytes encode(const Hello&);
 Bytes encode(const Request&);
 Bytes encode(const Reply&);

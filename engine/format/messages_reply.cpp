@@ -219,6 +219,16 @@ FilesReply take(Door& door, const wire::FilesReply& in) {
   return out;
 }
 
+void put(wire::Reply& reply, const ProbeReply& r) {
+  reply.mutable_probe()->set_exists(r.exists);
+  reply.mutable_probe()->set_status(r.status);
+  reply.mutable_probe()->set_output(r.output);
+}
+
+ProbeReply take(Door& door, const wire::ProbeReply& in) {
+  return {in.exists(), in.status(), door.text(in.output(), "output")};
+}
+
 void put(wire::Reply& reply, const BlobReply&) { reply.mutable_blob(); }
 void put(wire::Reply& reply, const SealReply&) { reply.mutable_seal(); }
 void put(wire::Reply& reply, const AbandonReply&) { reply.mutable_abandon(); }
@@ -238,6 +248,7 @@ Reply take(Door& door, const wire::Reply& in) {
     case wire::Reply::kRecords: return take(door, in.records());
     case wire::Reply::kPrune: return take(door, in.prune());
     case wire::Reply::kFiles: return take(door, in.files());
+    case wire::Reply::kProbe: return take(door, in.probe());
     case wire::Reply::KIND_NOT_SET: break;
   }
   door.refuse("kind", "is absent");
@@ -253,10 +264,10 @@ Bytes encode(const Reply& reply) {
 }
 
 Result<Reply> decode_reply(ByteView bytes) {
-  TRY(const auto in, from_bytes<wire::Reply>(bytes, "reply"));
+  TRY(const auto in, from_bytes<wire::Reply>(bytes, "a reply"));
   Door door;
   Reply out = take(door, in);
-  TRY_STATUS(door.verdict("reply"));
+  TRY_STATUS(door.verdict("a reply"));
   return out;
 }
 

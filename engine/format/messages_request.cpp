@@ -142,6 +142,18 @@ FilesRequest take(Door& door, const wire::FilesRequest& in) {
   return out;
 }
 
+void put(wire::Request& out, const ProbeRequest& r) {
+  out.mutable_probe()->set_program(r.program);
+  out.mutable_probe()->set_arguments(encode_strings(r.arguments));
+}
+
+ProbeRequest take(Door& door, const wire::ProbeRequest& in) {
+  ProbeRequest out;
+  out.program = door.absolute(in.program(), "program");
+  out.arguments = door.strings(in.arguments(), "arguments");
+  return out;
+}
+
 Request take(Door& door, const wire::Request& in) {
   switch (in.kind_case()) {
     case wire::Request::kScan: return take(door, in.scan());
@@ -156,6 +168,7 @@ Request take(Door& door, const wire::Request& in) {
     case wire::Request::kRecords: return RecordsRequest{};
     case wire::Request::kPrune: return take(door, in.prune());
     case wire::Request::kFiles: return take(door, in.files());
+    case wire::Request::kProbe: return take(door, in.probe());
     case wire::Request::KIND_NOT_SET: break;
   }
   door.refuse("kind", "is absent");
@@ -171,10 +184,10 @@ Bytes encode(const Request& request) {
 }
 
 Result<Request> decode_request(ByteView bytes) {
-  TRY(const auto in, from_bytes<wire::Request>(bytes, "request"));
+  TRY(const auto in, from_bytes<wire::Request>(bytes, "a request"));
   Door door;
   Request out = take(door, in);
-  TRY_STATUS(door.verdict("request"));
+  TRY_STATUS(door.verdict("a request"));
   return out;
 }
 

@@ -23,7 +23,7 @@ constexpr std::size_t kItemBytesMax = 512u << 20;
 // One byte of want, of size, of both lengths of a path, and the digest.
 constexpr std::size_t kItemBytesMin = 4 + sizeof(Digest::bytes);
 
-Error damaged(std::string_view why) { return no_message("list of files", why); }
+Error damaged(std::string_view why) { return no_message("a list of files", why); }
 
 Result<void> take_numbers(ByteView& in, std::vector<PullItem>& items) {
   i64 before = 0;

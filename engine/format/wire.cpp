@@ -93,7 +93,7 @@ Result<void> Door::verdict(std::string_view message) const {
 }
 
 Error no_message(std::string_view message, std::string_view why) {
-  return Error(ErrorCode::protocol, fmt::format("the other side sent a {} that cannot be read", message)).cause(std::string(why));
+  return Error(ErrorCode::protocol, fmt::format("the other side sent {} that cannot be read", message)).cause(std::string(why));
 }
 
 std::string Door::text(std::string_view bytes, std::string_view field, std::size_t max) {

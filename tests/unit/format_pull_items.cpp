@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+#include "content/pack.hpp"
+#include "format/messages.hpp"
+#include "support/message_samples.hpp"
+
+#include <doctest/doctest.h>
+
+using namespace envsync;
+using namespace envsync::format;
+using namespace envsync::test;
+
+namespace {
+
+// count 3; wants 7, -2, +3999994 in zigzag; sizes 300, 0, 2^64-1; three digests; paths that share 0, 4 and 3 bytes.
+constexpr std::string_view kGoldenColumns =
+    "03"
+    "0e" "03" "f4a3e803"
+    "ac02" "00" "ffffffffffffffffff01"
+    "0102030405060708090a0b0c0d0e0f10"
+    "1112131415161718191a1b1c1d1e1f20"
+    "2122232425262728292a2b2c2d2e2f30"
+    "0008" "6c69622f612e7079"
+    "0404" "622e7079"
+    "0300";
+
+Bytes packed(std::string_view hex) { return content::compress(from_hex(hex).value(), 1); }
+
+}  // namespace
+
+TEST_CASE("pull items have the columns that the grammar gives") {
+  const auto columns = content::decompress(encode_pull_items(sample_items()), 1 << 20);
+  REQUIRE(columns);
+  CHECK(to_hex(*columns) == kGoldenColumns);
+  const auto items = decode_pull_items(packed(kGoldenColumns));
+  REQUIRE(items);
+  CHECK(*items == sample_items());
+}
+
+TEST_CASE("no pull items are a list of none") {
+  const auto items = decode_pull_items(encode_pull_items({}));
+  REQUIRE(items);
+  CHECK(items->empty());
+}
+
+TEST_CASE("pull items that do not hold together are refused") {
+  const std::string digest(32, '0');
+  CHECK(decode_pull_items(packed("01" "02" "00" + digest + "0001" "61")));
+  CHECK_FALSE(decode_pull_items({}));
+  CHECK_FALSE(decode_pull_items(as_bytes("not zstd")));
+  CHECK_FALSE(decode_pull_items(packed("01" "01" "00" + digest + "0001" "61")));          // want -1
+  CHECK_FALSE(decode_pull_items(packed("01" "80a4e803" "00" + digest + "0001" "61")));    // want 4,000,000
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0101" "61")));          // shares a byte with no path
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0002" "61")));          // path cut
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0002" "2e2e")));        // ".."
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0000")));               // the root
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0001" "6100")));        // a byte too many
+  CHECK_FALSE(decode_pull_items(packed("02" "02" "00" + digest + "0001" "61")));          // one is missing
+  CHECK_FALSE(decode_pull_items(packed("ffffffffffffffffff01" + digest)));                // 2^64-1 items
+}
+
+TEST_CASE("paths of a few bytes cannot stand for gigabytes of shared prefixes") {
+  // 200,000 paths, each all of the path before: 12 kB per path from two bytes.
+  std::string long_path = "a";
+  while (long_path.size() < 12'000) long_path += std::string(200, 'b') + "/c";
+  Bytes columns;
+  constexpr u64 kCount = 200'000;
+  put_varint(columns, kCount);
+  columns.resize(columns.size() + kCount * 2 + kCount * 16);
+  for (u64 i = 0; i < kCount; ++i) {
+    put_varint(columns, i == 0 ? 0 : long_path.size());
+    put_string(columns, i == 0 ? long_path : std::string());
+  }
+  const auto items = decode_pull_items(content::compress(columns, 1));
+  REQUIRE_FALSE(items);
+  CHECK(items.error().code == ErrorCode::protocol);
+  CHECK(items.error().causes.at(0) == "a path is none");
+}
