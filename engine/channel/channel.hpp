@@ -25,7 +25,8 @@ class Channel {
   virtual void abort() noexcept = 0;
 };
 
-/// Over descriptors that are made non-blocking: one for both ways (socket pair), or one each (a child's pipes).
+/// Over descriptors that are made non-blocking: one each (a child's pipes), or a socket for both ways, given as `read` with
+/// `write` empty or as two descriptors of one socket. Never raises SIGPIPE. close_write() belongs to the writer thread.
 std::unique_ptr<Channel> make_fd_channel(os::Fd read, os::Fd write);
 
 }  // namespace envsync::channel
