@@ -1,0 +1,297 @@
+# SPDX-License-Identifier: MIT
+"""Other hosts over a real sshd: every way round, the agent's upload, keys, and several targets at once."""
+import hashlib
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import harness
+import link
+import sshd
+import trees
+
+
+class Ways(harness.Case):
+    """The same five steps, whatever lies between source and target."""
+
+    def five_steps(self, target, source=None):
+        self.make_source()
+        self.manifest(targets=[target], source=source)
+        self.assertEqual(self.apply().outcome()["generation"], 1)
+        self.assert_same_tree(trees.snapshot(self.src, mtime=True), trees.snapshot(self.dst, mtime=True))
+        first = trees.snapshot(self.dst, mtime=True)
+        self.assertEqual(self.apply().outcome()["result"], "unchanged")
+        trees.patch_five(self.src, "patched")
+        trees.write(self.src / trees.SITE / "beta/native.so", os.urandom(9 << 20))
+        outcome = self.apply().outcome()
+        self.assertEqual((outcome["result"], outcome["files"]), ("applied", 6))
+        self.assert_same_tree(self.src, self.dst)
+        self.envsync("verify", self.manifest_file, "--full")
+        self.envsync("rollback", self.manifest_file, "-y")
+        self.assert_same_tree(trees.snapshot(self.dst, mtime=True), first)
+
+    def test_from_here_to_a_host(self):
+        self.server("alpha")
+        self.five_steps("alpha")
+
+    def test_from_a_host_to_here(self):
+        self.server("alpha")
+        self.five_steps("local", source=f"alpha:{self.src}")
+
+    def test_from_one_host_to_another_relayed_here_and_stored_nowhere(self):
+        self.server("alpha")
+        self.server("beta")
+        self.five_steps("beta", source=f"alpha:{self.src}")
+        kept = [p for p in self.home.rglob("*") if p.is_file() and ".local/state" not in str(p) and p.stat().st_size > 100_000]
+        self.assertEqual(kept, [])
+
+    def test_from_a_host_to_itself_nothing_crosses_the_wire(self):
+        self.server("alpha")
+        self.make_source()
+        trees.write(self.src / trees.SITE / "beta/native.so", os.urandom(9 << 20))
+        self.manifest(targets=["alpha"], source=f"alpha:{self.src}")
+        run = self.apply()
+        self.assertTrue(run.plan()["route"]["same_host"])
+        self.assertLess(run.outcome()["bytes_up"] + run.outcome()["bytes_down"], 1_000_000)
+        self.assert_same_tree(self.src, self.dst)
+
+    def test_by_any_command_that_reaches_a_shell(self):
+        self.make_source()
+        host = "{host: box, transport: {command: [sh]}}"
+        self.manifest(targets=[host])
+        self.assertEqual(self.apply().outcome("box")["generation"], 1)
+        trees.patch_five(self.src, "patched")
+        self.assertEqual(self.apply().outcome("box")["files"], 5)
+        self.assert_same_tree(self.src, self.dst)
+
+    def test_a_home_relative_path_is_the_hosts_home(self):
+        server = self.server("alpha")
+        self.make_source()
+        self.manifest(targets=["alpha"], path="~/place/env")
+        self.apply()
+        self.assert_same_tree(self.src, server.home / "place/env")
+
+    def test_a_wire_that_is_counted_carries_what_the_outcome_says(self):
+        server = self.server("alpha")
+        self.make_source()
+        trees.write(self.src / trees.SITE / "beta/native.so", os.urandom(4 << 20))
+        self.manifest(targets=["alpha"])
+        with link.Link(server.port) as wire:
+            (self.root / "ssh_config").write_text(server.ssh_config(port=wire.port))
+            self.apply()  # brings the agent too
+            trees.write(self.src / trees.SITE / "beta/native.so", os.urandom(4 << 20))
+            before = wire.up
+            outcome = self.apply().outcome()
+            carried = wire.up - before
+        self.assertGreater(outcome["bytes_up"], 4 << 20)
+        self.assertLess(abs(carried - outcome["bytes_up"]), 0.05 * carried)
+
+
+class Agents(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.host = self.server("alpha")
+        self.make_source()
+        self.manifest(targets=["alpha"])
+        self.agent = pathlib.Path(harness.binary("ENVSYNC_AGENT"))
+
+    def uploaded(self):
+        """Files of the host's home that hold the agent of this build."""
+        size = self.agent.stat().st_size
+        return [p for p in self.host.home.rglob("*") if p.is_file() and not p.is_symlink() and p.stat().st_size == size]
+
+    def test_the_agent_is_uploaded_once_and_used_again(self):
+        self.apply()
+        files = self.uploaded()
+        self.assertEqual(len(files), 1)
+        self.assertEqual(files[0].read_bytes(), self.agent.read_bytes())
+        self.assertEqual(files[0].stat().st_mode & 0o022, 0, "others must not be able to replace it")
+        before = files[0].stat()
+        outcome = self.apply().outcome()
+        self.assertEqual((files[0].stat().st_ino, files[0].stat().st_mtime_ns), (before.st_ino, before.st_mtime_ns))
+        self.assertLess(outcome["bytes_up"], before.st_size // 4)
+
+    def test_a_file_that_somebody_planted_in_the_agents_place_is_not_run(self):
+        self.apply()
+        agent = self.uploaded()[0]
+        marker = self.root / "planted-was-run"
+        trap = f"#!/bin/sh\ntouch {marker}\nexit 1\n".encode()
+        agent.unlink()
+        agent.write_bytes(trap)
+        agent.chmod(0o755)
+        trees.patch_five(self.src, "patched")
+        run = self.apply(rc=None)
+        self.assertFalse(marker.exists(), str(run))
+        if run.rc == 0:
+            self.assert_same_tree(self.src, self.dst)
+        # A trap of exactly the agent's size fools no size check.
+        agent.unlink(missing_ok=True)
+        agent.write_bytes(trap + b"#" * (self.agent.stat().st_size - len(trap)))
+        agent.chmod(0o755)
+        self.apply(rc=None)
+        self.assertFalse(marker.exists())
+
+    def test_an_upload_that_was_cut_off_is_not_taken_for_an_agent(self):
+        self.apply()
+        agent = self.uploaded()[0]
+        whole = agent.read_bytes()
+        agent.unlink()
+        agent.write_bytes(whole[:len(whole) // 2])
+        agent.chmod(0o755)
+        trees.patch_five(self.src, "patched")
+        self.apply()
+        self.assert_same_tree(self.src, self.dst)
+
+
+class Keys(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.host = self.server("alpha")
+        self.make_source()
+        self.manifest(targets=["alpha"])
+
+    def fails(self, code, *arguments):
+        run = self.apply(*arguments, rc=12)
+        self.assertIn(f"[{code}]", run.err, str(run))
+        self.assertEqual(run.outcome()["result"], "failed")
+        self.assertFalse(self.dst.exists())
+        return run
+
+    def configure(self, **options):
+        (self.root / "ssh_config").write_text(self.host.ssh_config(**options))
+
+    def test_a_host_that_nobody_listens_for_is_not_reached(self):
+        self.configure(port=sshd.free_port())
+        self.fails("connect_failed")
+
+    def test_a_name_that_does_not_resolve_is_not_reached(self):
+        self.manifest(targets=["no-such-host.invalid"])
+        self.fails("connect_failed")
+
+    def test_a_key_that_the_host_does_not_know_is_refused(self):
+        self.configure(key=sshd.make_key(self.root / "other_key"))
+        self.fails("auth_failed")
+
+    def test_a_host_key_that_is_not_known_stops_unless_new_keys_are_accepted(self):
+        known = self.root / "known_hosts"
+        self.configure(known_hosts=known)
+        run = self.fails("host_key_unknown")
+        self.assertIn("--accept-new-host-keys", run.err)
+        self.apply("--accept-new-host-keys")
+        self.assertTrue(known.read_text())
+        self.apply()
+        self.assert_same_tree(self.src, self.dst)
+
+    def test_a_changed_host_key_always_stops(self):
+        self.host.replace_host_key()
+        for arguments in ((), ("--accept-new-host-keys",), ("-y",)):
+            self.fails("host_key_mismatch", *arguments)
+
+    def test_a_host_whose_shell_says_nothing_is_named_with_what_it_wrote(self):
+        config = self.host.folder / "sshd_config"
+        config.write_text(config.read_text() + "ForceCommand echo no shell for you >&2; exit 1\n")
+        self.host.restart()
+        self.assertIn("no shell for you", self.fails("connect_failed").err)
+
+    def test_a_name_that_begins_with_a_dash_is_no_option_of_ssh(self):
+        marker = self.root / "marker"
+        self.manifest(targets=[f"'-oProxyCommand=touch {marker}'"])
+        run = self.apply(rc=None)
+        self.assertIn(run.rc, (2, 10, 12), str(run))
+        self.assertFalse(marker.exists())
+
+
+class Many(harness.Case):
+    def setUp(self):
+        super().setUp()
+        self.make_source()
+        for name in ("alpha", "beta"):
+            self.server(name)
+        self.paths = {name: self.root / "many" / name / "env" for name in ("alpha", "beta", "gone")}
+
+    def write_manifest(self, hosts, extra=""):
+        self.manifest(targets=[f"{{host: {h}, path: {self.paths[h]}}}" for h in hosts], extra=extra)
+
+    def test_one_target_of_three_that_fails_stops_no_other(self):
+        self.write_ssh_config(f"Host gone\n  HostName 127.0.0.1\n  Port {sshd.free_port()}\n")
+        self.write_manifest(["alpha", "gone", "beta"])
+        run = self.apply(rc=3)
+        self.assertEqual({h: run.outcome(h)["result"] for h in self.paths}, {"alpha": "applied", "beta": "applied", "gone": "failed"})
+        for name in ("alpha", "beta"):
+            self.assert_same_tree(self.src, self.paths[name])
+
+    def test_after_a_failure_no_further_target_starts_where_the_manifest_says_stop(self):
+        self.write_ssh_config(f"Host gone\n  HostName 127.0.0.1\n  Port {sshd.free_port()}\n")
+        self.write_manifest(["gone", "alpha"], extra="settings: {on_failure: stop, hosts_at_once: 1}\n")
+        run = self.apply(rc=None)
+        self.assertEqual(run.outcome("alpha")["result"], "skipped")
+        self.assertFalse(self.paths["alpha"].exists())
+
+    def test_the_same_code_of_all_targets_is_the_exit_status(self):
+        self.write_ssh_config(f"Host gone\n  HostName 127.0.0.1\n  Port {sshd.free_port()}\n")
+        self.write_manifest(["gone"])
+        self.apply(rc=12)
+
+    def test_named_targets_only_and_globs(self):
+        self.write_manifest(["alpha", "beta"])
+        self.apply("--host", "alp*")
+        self.assertTrue(self.paths["alpha"].exists())
+        self.assertFalse(self.paths["beta"].exists())
+        run = self.apply("--host", "nobody", rc=None)
+        self.assertNotEqual(run.rc, 0)
+
+    def test_targets_that_differ_end_equal(self):
+        self.write_manifest(["alpha", "beta"])
+        self.apply("--host", "alpha")
+        trees.patch_five(self.src, "patched")
+        run = self.apply()
+        self.assertEqual({h: run.outcome(h)["generation"] for h in ("alpha", "beta")}, {"alpha": 2, "beta": 1})
+        for name in ("alpha", "beta"):
+            self.assert_same_tree(self.src, self.paths[name])
+        # A rollback undoes the last run on the hosts that it changed: beta had nothing before.
+        self.envsync("rollback", self.manifest_file, "--host", "alpha", "-y")
+        self.assertNotEqual(trees.snapshot(self.paths["alpha"]), trees.snapshot(self.src))
+
+
+class Cuts(harness.Case):
+    def test_a_connection_that_breaks_in_mid_transfer_leaves_the_old_tree_and_what_came_is_used_again(self):
+        server = self.server("alpha")
+        self.make_source()
+        self.manifest(targets=["alpha"])
+        self.apply()
+        before = trees.snapshot(self.dst, mtime=True)
+        for i in range(6):
+            trees.write(self.src / trees.SITE / f"alpha/big{i}", os.urandom(2 << 20))
+        with link.Link(server.port, cut_after=7_000_000) as wire:
+            (self.root / "ssh_config").write_text(server.ssh_config(port=wire.port))
+            run = self.apply(rc=12)
+            self.assertEqual(wire.cuts, 1)
+            self.assertEqual(run.outcome()["result"], "failed")
+            self.wait_for_quiet()
+            self.assert_same_tree(trees.snapshot(self.dst, mtime=True), before)
+            wire.mend()
+            start = wire.up
+            self.apply("--lock-wait", "30")
+            self.assertLess(wire.up - start, 11_000_000, "what had arrived was sent again")
+        self.assert_same_tree(self.src, self.dst)
+
+    def test_the_agents_own_digest_guards_an_upload_that_breaks(self):
+        server = self.server("alpha")
+        self.make_source()
+        self.manifest(targets=["alpha"])
+        size = os.stat(harness.binary("ENVSYNC_AGENT")).st_size
+        with link.Link(server.port, cut_after=min(100_000, size // 2)) as wire:
+            (self.root / "ssh_config").write_text(server.ssh_config(port=wire.port))
+            self.apply(rc=12)
+            wire.mend()
+            self.apply()
+        self.assert_same_tree(self.src, self.dst)
+        digest = hashlib.sha256(pathlib.Path(harness.binary("ENVSYNC_AGENT")).read_bytes()).hexdigest()
+        found = [hashlib.sha256(p.read_bytes()).hexdigest() for p in server.home.rglob("*") if p.is_file() and os.access(p, os.X_OK)]
+        self.assertIn(digest, found)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
