@@ -13,11 +13,13 @@ using ProgressSink = std::function<void(const format::Progress&)>;
 
 class Endpoint {
  public:
-  /// `first` was given to the agent at its start, as request 1; its reply is taken with first_scan(). `diagnose` gives what
+  /// A request that the agent was given at its start is request 1; its reply is taken with first_scan(). `diagnose` gives what
   /// the transport knows when the connection ends.
   Endpoint(std::unique_ptr<channel::Channel> channel, std::function<std::string()> diagnose, std::string expected_exe_digest);
   ~Endpoint();
 
+  /// Takes the agent's hello and checks that it is this build. Before anything else, once.
+  Result<void> greet(std::stop_token);
   Result<format::ScanReply> first_scan(const ProgressSink&, std::stop_token);
   Result<format::ScanReply> scan(const format::ScanRequest&, const ProgressSink&, std::stop_token);
   /// The delta, encoded, to one of the bases.
@@ -30,6 +32,7 @@ class Endpoint {
   Result<format::AdoptReply> adopt(const format::AdoptRequest&);
   Result<format::RecordsReply> records(std::stop_token);
   Result<format::PruneReply> prune(const format::PruneRequest&, std::stop_token);
+  Result<format::ProbeReply> probe(const format::ProbeRequest&, std::stop_token);
   Result<format::FilesReply> files(const format::FilesRequest&, std::stop_token);
 
   /// Streams packs of the items to the sink, which returns when the pack is taken: that is the back-pressure.

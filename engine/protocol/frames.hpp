@@ -18,14 +18,9 @@
 // LIMIT: length is checked against its type's limit before anything is allocated.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
-#include <deque>
 #include <functional>
-#include <map>
 #include <memory>
-#include <mutex>
-#include <thread>
+#include <stop_token>
 
 #include "channel/channel.hpp"
 #include "format/messages.hpp"
@@ -35,7 +30,7 @@ namespace envsync::protocol {
 enum class FrameType : u8 { hello = 1, request, reply, error, progress, blob, blob_end, credit, cancel, ping, pong };
 
 inline constexpr std::size_t kBlobMax = 10u << 20;      // LIMIT: a pack, which is at most 9 MiB and its header
-inline constexpr u64 kCreditWindow = 24u << 20;         // blob bytes that may be on their way for one request
+inline constexpr u64 kCreditWindow = 16u << 20;         // blob bytes that may be on their way for one request
 inline constexpr Seconds kSilenceMax{30};               // any frame resets it
 inline constexpr Seconds kPingEvery{5};
 
@@ -54,13 +49,15 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// A frame of a request number that nobody opened is given to `on_new` on the reader thread (agent side: a
-  /// request); without `on_new` it is a protocol error. `on_end` is called once when the connection ends.
+  /// A request frame is given to `on_new` on the reader thread, its mailbox already open (agent side); without `on_new` it is a
+  /// protocol error. Frames of a closed request are dropped. `on_end` is called once, when the connection ends.
   void start(std::function<void(Frame)> on_new, std::function<void()> on_end);
 
   /// Opens a request's mailbox. Numbers are never used twice on one connection.
   void open(u32 request);
   void close(u32 request);
+  /// Requested when the peer cancels the request or the connection ends.
+  std::stop_token stop_of(u32 request) const;
   /// The next frame of the request but credit, which is accounted inside. Blocks; an error when the connection ended.
   Result<Frame> next(u32 request, std::stop_token stop = {});
   Result<void> send(FrameType type, u32 request, ByteView payload);
@@ -70,8 +67,12 @@ class Connection {
   /// Lets the peer send that many blob bytes more.
   Result<void> grant(u32 request, u64 bytes);
 
-  /// Blob bytes granted by the peer and not used; for choosing a level.
-  u64 credit(u32 request) const;
+  /// A byte string of any length as blobs, ended by blob_end; and its counterpart, which grants credit as it takes.
+  Result<void> send_stream(u32 request, ByteView bytes, std::stop_token stop = {});
+  Result<Bytes> receive_stream(u32 request, std::size_t limit, std::stop_token stop = {});
+
+  /// Why it ended; meaningful once ended() is true.
+  Error end_reason() const;
   u64 bytes_sent() const;
   u64 bytes_received() const;
   bool ended() const;

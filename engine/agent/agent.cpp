@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+#include "agent/agent.hpp"
+
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <mutex>
+#include <string_view>
+#include <thread>
+
+#include <envsync/engine.hpp>
+
+#include "agent/session.hpp"
+#include "content/digest.hpp"
+#include "os/process.hpp"
+
+namespace envsync::agent {
+
+namespace {
+
+constexpr u32 kFirstRequest = 1;
+constexpr std::size_t kHandlersMax = 32;  // LIMIT: requests at work on one connection
+
+/// Digest of the program that runs, so that the controller knows that it is its own build.
+std::string own_digest() {
+  content::Hasher hasher;
+  auto fd = os::open_self();
+  if (!fd) return {};
+  Bytes buffer(1u << 20);
+  for (u64 at = 0;;) {
+    const auto n = os::read_at(fd->get(), at, buffer, "the agent");
+    if (!n) return {};
+    if (*n == 0) return hasher.digest().hex();
+    hasher.update(ByteView(buffer).first(*n));
+    at += *n;
+  }
+}
+
+/// Threads of the requests at work.
+class Handlers {
+ public:
+  void run(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    if (running_ >= kHandlersMax) return;  // the peer is not ours: no controller asks so much at once
+    ++running_;
+    std::thread([this, work = std::move(work)] {
+      work();
+      const std::lock_guard done(mutex_);
+      --running_;
+      idle_.notify_all();
+    }).detach();
+  }
+  void wait_idle() {
+    std::unique_lock lock(mutex_);
+    idle_.wait(lock, [&] { return running_ == 0; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  std::size_t running_ = 0;
+};
+
+class EndSignal {
+ public:
+  void set() {
+    const std::lock_guard lock(mutex_);
+    is_set_ = true;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return is_set_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool is_set_ = false;
+};
+
+}  // namespace
+
+int serve(std::unique_ptr<channel::Channel> channel, ByteView first, os::Files& files) {
+  protocol::Connection connection(std::move(channel));
+  Session session(connection, files);
+  Handlers handlers;
+  EndSignal end;
+  connection.open(kFirstRequest);
+  const format::Hello hello{std::string(version()), own_digest(), static_cast<u64>(::getpid())};
+  if (!connection.send(protocol::FrameType::hello, kFirstRequest, format::encode(hello))) return 1;
+  if (first.empty()) connection.close(kFirstRequest);
+  else handlers.run([&, payload = Bytes(first.begin(), first.end())] { session.handle(kFirstRequest, payload); });
+  connection.start(
+      [&](protocol::Frame frame) {
+        handlers.run([&session, frame = std::move(frame)] { session.handle(frame.request, frame.payload); });
+      },
+      [&] { end.set(); });
+  end.wait();
+  // A commit that was asked for is finished here, controller or not.
+  handlers.wait_idle();
+  session.finish();
+  return 0;
+}
+
+int main(int argc, char** argv, os::Files& files) {
+  const std::string_view verb = argc > 1 ? argv[1] : "";
+  if (verb == "--version") {
+    std::printf("envsync-agent %s\n", std::string(version()).c_str());
+    return 0;
+  }
+  if (verb != "serve" || argc > 3) {
+    std::fputs("envsync-agent is started by envsync; by itself it does nothing\nusage: envsync-agent serve [REQUEST]\n", stderr);
+    return 2;
+  }
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGHUP, SIG_IGN);
+  os::raise_fd_limit();
+  Bytes first;
+  if (argc == 3) {
+    auto decoded = from_base64(argv[2]);
+    if (!decoded) {
+      std::fputs("envsync-agent: the request does not decode\n", stderr);
+      return 2;
+    }
+    first = std::move(*decoded);
+  }
+  return serve(channel::make_fd_channel(os::Fd(0), os::Fd(1)), first, files);
+}
+
+}  // namespace envsync::agent

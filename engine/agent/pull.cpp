@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+// The sending side of bulk: items become packs on all cores, and leave in their order.
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "agent/session.hpp"
+#include "content/pack.hpp"
+#include "os/process.hpp"
+
+namespace envsync::agent {
+
+namespace {
+
+using content::OpenPack;
+using format::PullItem;
+
+constexpr std::size_t kReadyMax = 4;  // LIMIT: packs that wait for the sender; with those in work, some 60 MB at most
+
+/// One pack to be: whole small files [first, last), or a segment of one large file.
+struct Job {
+  std::size_t first = 0, last = 0;
+  u64 offset = 0, length = 0;  // of a segment; length 0: whole files
+};
+
+std::vector<Job> make_jobs(const std::vector<PullItem>& items) {
+  std::vector<Job> jobs;
+  for (std::size_t i = 0; i < items.size();) {
+    const u64 size = items[i].content.size;
+    if (size > content::kSegmentBytes) {
+      for (u64 at = 0; at < size; at += content::kSegmentBytes)
+        jobs.push_back({i, i + 1, at, std::min(content::kSegmentBytes, size - at)});
+      ++i;
+      continue;
+    }
+    Job job{i, i, 0, 0};
+    u64 bytes = 0;
+    while (job.last < items.size() && job.last - job.first < content::kPackPiecesMax) {
+      const u64 next = items[job.last].content.size;
+      if (next > content::kSegmentBytes || (job.last > job.first && bytes + next > content::kPackTarget)) break;
+      bytes += next;
+      ++job.last;
+    }
+    i = job.last;
+    jobs.push_back(job);
+  }
+  return jobs;
+}
+
+class Sender {
+ public:
+  Sender(int root_fd, const std::vector<PullItem>& items, std::optional<int> level, std::stop_token stop)
+      : root_fd_(root_fd), items_(items), jobs_(make_jobs(items)), governor_(level), stop_(std::move(stop)) {}
+
+  Result<void> run(protocol::Connection& connection, u32 number);
+
+ private:
+  void work();
+  Result<OpenPack> read(const Job& job) const;
+  Result<void> append(OpenPack& pack, const PullItem& item, u64 offset, u64 length) const;
+  Result<Bytes> take(std::size_t index);
+  void stop_workers();
+
+  int root_fd_;
+  const std::vector<PullItem>& items_;
+  const std::vector<Job> jobs_;
+  content::LevelGovernor governor_;
+  std::stop_token stop_;
+
+  std::mutex mutex_;  // all below
+  std::condition_variable_any changed_;
+  std::size_t next_job_ = 0, sent_ = 0;
+  std::map<std::size_t, Result<Bytes>> ready_;
+  bool is_stopped_ = false;
+};
+
+Result<void> Sender::append(OpenPack& pack, const PullItem& item, u64 offset, u64 length) const {
+  TRY(const os::Fd fd, os::open_file(root_fd_, item.path.bytes()));
+  TRY(const os::Stat st, os::stat_fd(fd.get()));
+  const auto changed = [&] {
+    return Error{ErrorCode::source_changed, fmt::format("'{}' changed after it was scanned", printable(item.path.bytes()))}
+        .note("nothing was changed on the target")
+        .hint("run again when the source is quiet");
+  };
+  if (st.size != item.content.size) return changed();
+  const std::size_t at = pack.bytes.size();
+  pack.bytes.resize(at + static_cast<std::size_t>(length));
+  TRY(const std::size_t n, os::read_at(fd.get(), offset, std::span(pack.bytes).subspan(at), item.path.bytes()));
+  if (n != length) return changed();
+  pack.pieces.push_back({item.want, offset, narrow<u32>(length)});
+  return ok();
+}
+
+Result<OpenPack> Sender::read(const Job& job) const {
+  OpenPack pack;
+  if (job.length > 0) {
+    TRY_STATUS(append(pack, items_[job.first], job.offset, job.length));
+    return pack;
+  }
+  for (std::size_t i = job.first; i < job.last; ++i) TRY_STATUS(append(pack, items_[i], 0, items_[i].content.size));
+  return pack;
+}
+
+void Sender::work() {
+  for (;;) {
+    std::size_t index = 0;
+    int level = 0;
+    {
+      std::unique_lock lock(mutex_);
+      // A worker takes no job further ahead than the sender can hold: memory stays bounded.
+      changed_.wait(lock, [&] { return is_stopped_ || next_job_ >= jobs_.size() || next_job_ < sent_ + kReadyMax + 2; });
+      if (is_stopped_ || next_job_ >= jobs_.size()) return;
+      index = next_job_++;
+      level = governor_.next(ready_.size(), kReadyMax);
+    }
+    Result<Bytes> packed = [&]() -> Result<Bytes> {
+      TRY(const OpenPack pack, read(jobs_[index]));
+      return content::encode_pack(pack, level);
+    }();
+    const std::lock_guard lock(mutex_);
+    ready_.emplace(index, std::move(packed));
+    changed_.notify_all();
+  }
+}
+
+Result<Bytes> Sender::take(std::size_t index) {
+  std::unique_lock lock(mutex_);
+  if (!changed_.wait(lock, stop_, [&] { return ready_.contains(index); }))
+    return Error{ErrorCode::interrupted, "the request was cancelled"};
+  Result<Bytes> packed = std::move(ready_.extract(index).mapped());
+  ++sent_;
+  changed_.notify_all();
+  return packed;
+}
+
+void Sender::stop_workers() {
+  const std::lock_guard lock(mutex_);
+  is_stopped_ = true;
+  changed_.notify_all();
+}
+
+Result<void> Sender::run(protocol::Connection& connection, u32 number) {
+  std::vector<std::jthread> workers;
+  for (u32 i = 0; i < os::cpu_count(); ++i) workers.emplace_back([this] { work(); });
+  Result<void> result = ok();
+  for (std::size_t i = 0; i < jobs_.size() && result; ++i) {
+    auto packed = take(i);
+    result = packed ? connection.send_blob(number, *packed, stop_) : Result<void>(std::move(packed).error());
+  }
+  stop_workers();
+  workers.clear();
+  return result;
+}
+
+}  // namespace
+
+Result<void> send_packs(protocol::Connection& connection, u32 number, int root_fd, const std::vector<PullItem>& items,
+                        std::optional<int> force_level, std::stop_token stop) {
+  return Sender(root_fd, items, force_level, std::move(stop)).run(connection, number);
+}
+
+}  // namespace envsync::agent

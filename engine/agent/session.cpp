@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+#include "agent/session.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "os/paths.hpp"
+#include "os/process.hpp"
+
+namespace envsync::agent {
+
+using namespace format;
+
+Session::Session(protocol::Connection& connection, os::Files& files)
+    : connection_(&connection), files_(&files), trees_(files, os::cache_folder()) {}
+
+Session::~Session() = default;
+
+void Session::handle(u32 number, const Bytes& payload) {
+  auto reply = [&]() -> Result<Reply> {
+    TRY(const Request request, decode_request(payload));
+    return dispatch(number, request);
+  }();
+  // Where the connection has ended nobody listens; the work that had to be done is done.
+  if (reply) (void)connection_->send(protocol::FrameType::reply, number, encode(*reply));
+  else (void)connection_->send(protocol::FrameType::error, number, encode(reply.error()));
+  connection_->close(number);
+}
+
+Result<Reply> Session::dispatch(u32 number, const Request& request) {
+  return std::visit([&](const auto& r) { return on(number, r); }, request);
+}
+
+void Session::finish() {
+  const std::lock_guard lock(mutex_);
+  if (transaction_) (void)transaction_->abandon();
+  transaction_.reset();
+  root_.reset();
+}
+
+void Session::send_progress(u32 number, const Progress& progress) {
+  (void)connection_->send(protocol::FrameType::progress, number, encode(progress));
+}
+
+store::StepSink Session::steps(u32 number) {
+  // At most ten a second: a progress frame costs a write.
+  return [this, number, last = Deadline{}](const store::Step& step) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < std::chrono::milliseconds(100)) return;
+    last = now;
+    send_progress(number, {step.phase, step.files_done, step.files_total, step.bytes_done, step.bytes_total});
+  };
+}
+
+Result<Reply> Session::on(u32 number, const TreeRequest& request) {
+  tree::Tree tree;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!root_) return Error{ErrorCode::protocol, "a tree was asked for before a scan"};
+    if (request.kind == TreeKind::record) {
+      if (!root_->state) return Error{ErrorCode::no_generation, "there is no generation here"};
+      TRY(store::Record record, root_->state->load(request.record));
+      tree = std::move(record.tree);
+    } else {
+      tree = root_->scan.tree;
+      trees_.keep(root_->path, tree);
+    }
+  }
+  tree::Tree base;
+  for (const Digest& held : request.bases) {
+    if (auto found = trees_.find(held)) {
+      base = std::move(*found);
+      break;
+    }
+  }
+  const Bytes delta = tree::encode_delta(tree::make_delta(base, tree));
+  TRY_STATUS(connection_->send_stream(number, delta, connection_->stop_of(number)));
+  return Reply{BlobReply{}};
+}
+
+Result<Reply> Session::on(u32 number, const PullRequest& request) {
+  constexpr std::size_t kItemsMax = 512u << 20;  // LIMIT: encoded items
+  TRY(const Bytes encoded, connection_->receive_stream(number, kItemsMax, connection_->stop_of(number)));
+  TRY(const std::vector<PullItem> items, decode_pull_items(encoded));
+  int root_fd = -1;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!root_ || !root_->fd) return Error{ErrorCode::protocol, "content was asked for before a scan"};
+    root_fd = root_->fd.get();
+  }
+  TRY_STATUS(send_packs(*connection_, number, root_fd, items, request.force_level, connection_->stop_of(number)));
+  TRY_STATUS(connection_->send(protocol::FrameType::blob_end, number, {}));
+  return Reply{BlobReply{}};
+}
+
+Result<Reply> Session::on(u32, const FilesRequest& request) {
+  constexpr std::size_t kFileMax = 1u << 20;
+  const std::lock_guard lock(mutex_);
+  FilesReply reply;
+  if (!root_ || !root_->fd) return Reply{std::move(reply)};
+  for (const std::string& path : request.paths)
+    if (auto text = os::read_small(root_->fd.get(), path, kFileMax)) reply.files.emplace_back(path, std::move(*text));
+  return Reply{std::move(reply)};
+}
+
+Result<Reply> Session::on(u32, const ProbeRequest& request) {
+  ProbeReply reply;
+  reply.exists = os::is_executable(request.program);
+  if (!reply.exists) return Reply{std::move(reply)};
+  std::vector<std::string> argv{request.program};
+  argv.insert(argv.end(), request.arguments.begin(), request.arguments.end());
+  os::RunResult run = os::run(argv, Seconds{10});
+  reply.status = run.status;
+  reply.output = std::move(run.output);
+  return Reply{std::move(reply)};
+}
+
+}  // namespace envsync::agent

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: MIT
+// The requests that build and commit a target's new tree. What they do is store/'s; here values from the wire meet it.
+#include <fmt/format.h>
+
+#include "agent/session.hpp"
+#include "os/process.hpp"
+
+namespace envsync::agent {
+
+using namespace format;
+
+namespace {
+
+constexpr std::size_t kDeltaMax = 1u << 30;  // LIMIT: as tree::decode_delta
+
+Error no_scan() { return {ErrorCode::protocol, "a change was asked for before a scan of a target"}; }
+Error no_transaction() { return {ErrorCode::protocol, "there is no staged tree on this connection"}; }
+
+store::RecordHead head_of(const RecordInfo& info, const ScanRequest& scan) {
+  store::RecordHead head;
+  head.policy = scan.policy;
+  head.exclude = scan.exclude;
+  head.bytecode = scan.bytecode;
+  head.run = info.run;
+  head.plan_digest = info.plan_digest;
+  head.committed_at = info.committed_at;
+  head.operator_name = info.operator_name;
+  head.manifest = info.manifest;
+  head.name = info.name;
+  head.source = info.source;
+  head.restores = info.restores;
+  head.undoes = info.undoes;
+  return head;
+}
+
+}  // namespace
+
+Result<store::Begin> Session::begin_of(const StageRequest& request, const tree::TreeDelta& delta) const {
+  store::Begin begin;
+  TRY(begin.desired, tree::apply_delta(root_->scan.tree, delta));
+  begin.commit_root = request.commit_root;
+  begin.head = head_of(request.head, root_->request);
+  begin.adopt = request.adopt;
+  begin.preserve_owner = request.preserve_owner;
+  begin.write_mtime = request.write_mtime;
+  begin.drop_unmanaged = request.drop_unmanaged;
+  begin.same_host_source = request.same_host_source;
+  begin.keep_generations = request.keep_generations;
+  begin.verify_staged = request.verify_staged;
+  begin.use_local_content = request.use_local_content;
+  begin.least = request.least;
+  return begin;
+}
+
+Result<Reply> Session::on(u32 number, const StageRequest& request) {
+  TRY(const Bytes encoded, connection_->receive_stream(number, kDeltaMax, connection_->stop_of(number)));
+  TRY(const tree::TreeDelta delta, tree::decode_delta(encoded));
+  const std::lock_guard lock(mutex_);
+  if (!root_ || !root_->state || transaction_) return no_scan();
+  if (!root_->lock) {
+    // The first apply here: the state folder is made now, and whoever made one meanwhile has won.
+    const bool existed = root_->state->exists();
+    TRY(store::Place place, store::resolve_place(root_->path));
+    TRY(store::State state, store::State::open(*files_, std::move(place), store::OpenMode::create));
+    root_->state = std::move(state);
+    std::vector<std::string> recovered;
+    TRY_STATUS(lock_target(*root_, root_->request.lock_wait_seconds, recovered));
+    TRY(const auto heads, root_->state->heads());
+    if (!existed && !heads.empty())
+      return Error{ErrorCode::changed_meanwhile, fmt::format("another run committed '{}' while this one planned", printable(root_->path))}
+          .note("this run changed nothing")
+          .hint("run again");
+  }
+  TRY(store::Begin begin, begin_of(request, delta));
+  trees_.keep(root_->path, begin.desired);
+  TRY(store::Transaction transaction, store::Transaction::begin(*root_->state, *root_->lock, std::move(begin),
+                                                                std::move(root_->scan), root_->cache, steps(number)));
+  transaction_.emplace(std::move(transaction));
+  const store::Needs& needs = transaction_->needs();
+  StageReply reply;
+  reply.wanted = needs.wanted;
+  reply.wanted_bytes = needs.wanted_bytes;
+  reply.linked = needs.linked;
+  reply.copied = needs.copied;
+  reply.bytes_read = needs.bytes_read;
+  reply.bytes_written = needs.bytes_written;
+  reply.guarantee = needs.guarantee;
+  reply.in_use = needs.in_use;
+  return Reply{std::move(reply)};
+}
+
+Result<Reply> Session::on(u32 number, const PutRequest&) {
+  store::Transaction* transaction = nullptr;
+  u64 total = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!transaction_) return no_transaction();
+    transaction = &*transaction_;
+    total = transaction->needs().wanted_bytes;
+  }
+  auto step = steps(number);
+  TRY(const u64 written, receive_packs(*connection_, number, *transaction, [&](u64 bytes) {
+        step({Phase::transfer, 0, 0, bytes, total});
+      }));
+  return Reply{PutReply{written}};
+}
+
+Result<Reply> Session::on(u32 number, const SealRequest&) {
+  const std::lock_guard lock(mutex_);
+  if (!transaction_) return no_transaction();
+  TRY_STATUS(transaction_->seal(steps(number)));
+  return Reply{SealReply{}};
+}
+
+Result<Reply> Session::on(u32 number, const CommitRequest&) {
+  const std::lock_guard lock(mutex_);
+  if (!transaction_) return no_transaction();
+  TRY_STATUS(transaction_->commit(steps(number)));
+  TRY(const store::Accepted accepted, transaction_->accept(steps(number)));
+  transaction_.reset();
+  CommitReply reply;
+  reply.generation = accepted.generation;
+  reply.adopted = accepted.adopted;
+  reply.guarantee = accepted.guarantee;
+  reply.recovery_pending = accepted.recovery_pending;
+  reply.warnings = accepted.warnings;
+  reply.bytes_read = accepted.bytes_read;
+  reply.bytes_written = accepted.bytes_written;
+  return Reply{std::move(reply)};
+}
+
+Result<Reply> Session::on(u32, const AbandonRequest&) {
+  const std::lock_guard lock(mutex_);
+  if (!transaction_) return Reply{AbandonReply{}};
+  auto abandoned = transaction_->abandon();
+  transaction_.reset();
+  if (!abandoned) return std::move(abandoned).error();
+  return Reply{AbandonReply{}};
+}
+
+Result<Reply> Session::on(u32, const AdoptRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (!root_ || !root_->state || transaction_) return no_scan();
+  if (!root_->lock) {
+    TRY(store::Place place, store::resolve_place(root_->path));
+    TRY(store::State state, store::State::open(*files_, std::move(place), store::OpenMode::create));
+    root_->state = std::move(state);
+    std::vector<std::string> recovered;
+    TRY_STATUS(lock_target(*root_, root_->request.lock_wait_seconds, recovered));
+  }
+  TRY(const u32 generation, store::adopt(*root_->state, *root_->lock, head_of(request.head, root_->request), root_->scan.tree));
+  save_cache(*root_);
+  return Reply{AdoptReply{generation}};
+}
+
+Result<Reply> Session::on(u32, const RecordsRequest&) {
+  const std::lock_guard lock(mutex_);
+  if (!root_ || !root_->state) return no_scan();
+  RecordsReply reply;
+  if (!root_->state->exists()) return Reply{std::move(reply)};
+  TRY(const auto heads, root_->state->heads());
+  for (const store::RecordHead& head : heads) {
+    RecordInfo info = info_of(head);
+    TRY(info.exclusive_bytes, root_->state->exclusive_bytes(head.number));
+    reply.records.push_back(std::move(info));
+  }
+  return Reply{std::move(reply)};
+}
+
+Result<Reply> Session::on(u32, const PruneRequest& request) {
+  const std::lock_guard lock(mutex_);
+  if (!root_ || !root_->state || transaction_) return no_scan();
+  PruneReply reply;
+  if (!root_->state->exists()) return Reply{std::move(reply)};
+  if (!root_->lock) return Error{ErrorCode::protocol, "pruning was asked for without the lock"};
+  store::Lock held = std::move(*root_->lock);
+  root_->lock.reset();
+  TRY(const store::Pruned pruned, store::prune(*root_->state, std::move(held), {request.keep, request.drop, request.all}));
+  reply.generations = pruned.generations;
+  reply.contents = pruned.contents;
+  reply.bytes_freed = pruned.bytes_freed;
+  return Reply{std::move(reply)};
+}
+
+}  // namespace envsync::agent

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+// The second half of a target's way: from a plan that nothing refuses to the swapped tree.
+#include <fmt/format.h>
+
+#include "apply/host_job.hpp"
+
+namespace envsync::apply {
+
+using namespace format;
+
+namespace {
+
+constexpr std::size_t kShownMax = 10;
+constexpr double kReconnectLockWait = 60;  // the agent of a cut connection finishes its commit alone
+
+/// Uncompressed bytes of a pack, from its header; the relay looks at nothing else.
+u64 raw_bytes(ByteView pack) {
+  if (pack.size() < 12) return 0;
+  ByteView in = pack.subspan(8);
+  return *take_le<u32>(in);
+}
+
+}  // namespace
+
+Result<void> HostJob::stage() {
+  PhaseTimer timer(*run_->dispatcher, target_->name, Phase::stage, &outcome_.seconds);
+  const manifest::Settings& settings = run_->manifest->settings;
+  const std::string force = run_->options->force_origin.value_or("");
+  StageRequest request;
+  request.head = record_head();
+  request.commit_root = plan_->commit_root;
+  request.adopt = consent_.adopt;
+  request.preserve_owner = settings.owner == manifest::OwnerRule::preserve;
+  request.write_mtime = settings.mtime != manifest::MtimeRule::ignore;
+  request.drop_unmanaged = plan_->drop_unmanaged;
+  if (is_same_host_ && force != "source" && force != "target") request.same_host_source = goal_.source->session().scan.path;
+  request.keep_generations = settings.keep_generations;
+  request.verify_staged = run_->options->verify_staged;
+  request.use_local_content = force != "source" && force != "same-host";
+  request.least = run_->manifest->invariants.atomic;
+  const tree::TreeDelta delta = tree::make_delta(observed_, plan_->desired);
+  has_staged_ = true;
+  TRY(staged_, session_->endpoint->stage(request, delta, meter_.sink(), run_->stop));
+  outcome_.guarantee = staged_.guarantee;
+  outcome_.bytes_read += staged_.bytes_read;
+  outcome_.bytes_written += staged_.bytes_written;
+  {
+    // What the target has from now on, so that its tree need not travel next time.
+    const std::lock_guard lock(run_->trees_mutex);
+    run_->trees->keep(fmt::format("{}:{}:observed", target_->name, session_->scan.path), plan_->desired);
+  }
+  if (!staged_.in_use.empty() && run_->manifest->invariants.in_use == manifest::InUseRule::refuse) {
+    Error error{ErrorCode::in_use, fmt::format("'{}' on {} is in use and invariants.in_use is refuse", session_->scan.path, target_->name)};
+    for (std::size_t i = 0; i < std::min(kShownMax, staged_.in_use.size()); ++i) error.causes.push_back(staged_.in_use[i]);
+    return error;
+  }
+  if (!staged_.in_use.empty() && run_->manifest->invariants.in_use == manifest::InUseRule::warn) {
+    Error error{ErrorCode::in_use, fmt::format("{} {} from '{}'; they keep the old files until they are restarted", staged_.in_use.size(),
+                                               staged_.in_use.size() == 1 ? "process runs" : "processes run", session_->scan.path)};
+    for (std::size_t i = 0; i < std::min(kShownMax, staged_.in_use.size()); ++i) error.causes.push_back(staged_.in_use[i]);
+    run_->dispatcher->on(ProblemEvent{target_->name, Severity::warning, std::move(error)});
+  }
+  timer.finish(staged_.linked + staged_.copied, staged_.bytes_written);
+  return ok();
+}
+
+Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
+  if (wanted.empty()) return ok();
+  const auto entries = plan_->desired.entries();
+  std::vector<PullItem> items;
+  u64 total = 0;
+  for (const u32 index : wanted) {
+    if (index >= entries.size() || entries[index].file() == nullptr) return Error{ErrorCode::protocol, "the agent wants content that the plan does not have"};
+    items.push_back({index, entries[index].path, entries[index].file()->content()});
+    total += entries[index].file()->size;
+  }
+  if (goal_.source == nullptr) {
+    Error error{ErrorCode::content_gone, fmt::format("generation {} needs content that {} no longer has", *goal_.to_generation, target_->name)};
+    for (std::size_t i = 0; i < std::min(kShownMax, items.size()); ++i) error.causes.push_back(fmt::format("'{}'", printable(items[i].path.bytes())));
+    return std::move(error).hint("apply the manifest again to bring the content from the source");
+  }
+  PhaseTimer timer(*run_->dispatcher, target_->name, Phase::transfer, &outcome_.seconds);
+  TRY(protocol::Endpoint::Put put, session_->endpoint->put());
+  Progress at{Phase::transfer, 0, items.size(), 0, total};
+  PullRequest request;
+  request.force_level = run_->options->force_level;
+  TRY_STATUS(goal_.source->session().endpoint->pull(
+      request, items,
+      [&](Bytes pack) -> Result<void> {
+        TRY_STATUS(put.send(pack, run_->stop));
+        pulled_bytes_ += pack.size();
+        at.bytes_done = std::min(total, at.bytes_done + raw_bytes(pack));
+        meter_.report(at);
+        return ok();
+      },
+      run_->stop));
+  TRY(const PutReply written, put.finish({}, run_->stop));
+  outcome_.bytes_read += total;
+  outcome_.bytes_written += written.bytes_written;
+  timer.finish(items.size(), total);
+  return ok();
+}
+
+Result<void> HostJob::commit() {
+  PhaseTimer sealing(*run_->dispatcher, target_->name, Phase::seal, &outcome_.seconds);
+  TRY_STATUS(session_->endpoint->seal(meter_.sink(), run_->stop));
+  sealing.finish();
+  if (run_->stop.stop_requested()) return Error{ErrorCode::interrupted, "the run was stopped"};
+  PhaseTimer committing(*run_->dispatcher, target_->name, Phase::commit, &outcome_.seconds);
+  auto reply = session_->endpoint->commit(meter_.sink());
+  if (!reply) {
+    if (reply.error().code == ErrorCode::connection_lost) return settle_lost_commit(std::move(reply).error());
+    return std::move(reply).error();
+  }
+  has_staged_ = false;
+  committing.finish();
+  outcome_.kind = OutcomeKind::applied;
+  outcome_.generation = reply->generation;
+  outcome_.guarantee = reply->guarantee;
+  outcome_.recovery_pending = reply->recovery_pending;
+  outcome_.bytes_read += reply->bytes_read;
+  outcome_.bytes_written += reply->bytes_written;
+  outcome_.packages = plan_->packages;
+  outcome_.files = plan_->added + plan_->removed + plan_->changed + plan_->metadata;
+  for (const std::string& warning : reply->warnings)
+    run_->dispatcher->on(ProblemEvent{target_->name, Severity::warning, Error{ErrorCode::failed, warning}});
+  return ok();
+}
+
+/// The connection ended while the commit ran: the agent finishes alone, so ask the host what is true now.
+Result<void> HostJob::settle_lost_commit(Error lost) {
+  has_staged_ = false;
+  account();
+  session_.reset();
+  ScanAsk ask;
+  ask.lock = LockMode::exclusive;
+  ask.lock_wait_seconds = kReconnectLockWait;
+  auto session = open_session(*run_, *target_, target_->path, ask, target_->name);
+  if (!session) {
+    lost.causes.push_back("asking again: " + session.error().what);
+    lost.notes.push_back("the connection ended during the commit; the path holds the old tree or the new one, complete");
+    return std::move(lost).hint("run `envsync status` when the host is reached again");
+  }
+  if (session->scan.current && session->scan.current->run == run_->id) {
+    outcome_.kind = OutcomeKind::applied;
+    outcome_.generation = session->scan.current->number;
+    outcome_.packages = plan_->packages;
+    outcome_.files = plan_->added + plan_->removed + plan_->changed + plan_->metadata;
+    return ok();
+  }
+  return lost;
+}
+
+}  // namespace envsync::apply

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: MIT
+#include "apply/host_job.hpp"
+
+#include <fmt/format.h>
+
+namespace envsync::apply {
+
+using namespace format;
+
+namespace {
+
+/// Waits of the interpreter's answer.
+constexpr std::string_view kSayVersion = "import sys; print('%d.%d' % sys.version_info[:2])";
+
+bool is_refusal(ErrorCode code) {
+  const int exit_code = info(code).exit_code;
+  return exit_code == 13 || exit_code == 14 || exit_code == 11;
+}
+
+std::string trimmed(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+}  // namespace
+
+HostJob::HostJob(Run& run, const manifest::Host& target, Goal goal)
+    : run_(&run), target_(&target), goal_(std::move(goal)), meter_(*run.dispatcher, target.name) {
+  outcome_.host = target.name;
+  outcome_.environment = run.manifest->name;
+  outcome_.path = target.path;
+  consent_.adopt = run.options->adopt;
+  consent_.delete_many = run.options->allow_delete;
+  const std::string drift = run.options->drift.value_or("");
+  consent_.discard_drift = drift == "replace" || (drift.empty() && run.manifest->settings.drift == manifest::DriftRule::replace);
+}
+
+Outcome HostJob::work() {
+  return finish([&]() -> Result<void> {
+    TRY_STATUS(open());
+    return apply();
+  }());
+}
+
+Outcome HostJob::work_on(Session session) {
+  session_.emplace(std::move(session));
+  return finish(apply());
+}
+
+Result<void> HostJob::open() {
+  ScanAsk ask;
+  ask.lock = goal_.ending == Ending::commit ? LockMode::exclusive : LockMode::none;
+  ask.want_facts = goal_.ending == Ending::plan_only;
+  TRY(Session session, open_session(*run_, *target_, target_->path, ask, target_->name));
+  session_.emplace(std::move(session));
+  return ok();
+}
+
+Result<const tree::Tree*> HostJob::wanted_tree() {
+  if (goal_.source != nullptr) return goal_.source->tree();
+  TreeRequest request;
+  request.kind = TreeKind::record;
+  request.record = *goal_.to_generation;
+  TRY(const RecordsReply records, session_->endpoint->records(run_->stop));
+  for (const RecordInfo& record : records.records) {
+    if (record.number != *goal_.to_generation) continue;
+    TRY(record_tree_, fetch_tree(*run_, *session_, request, record.full));
+    return &record_tree_;
+  }
+  return Error{ErrorCode::no_generation, fmt::format("{} keeps no generation {} of '{}'", target_->name, *goal_.to_generation, run_->manifest->name)};
+}
+
+/// True where there is nothing to do; the outcome is set then.
+Result<bool> HostJob::settle_unchanged() {
+  if (goal_.source == nullptr) return false;
+  TRY(const ScanReply* source, goal_.source->scan());
+  const ScanReply& scan = session_->scan;
+  const bool is_settled = scan.current && scan.current_root == scan.root && scan.root == source->root && scan.problems_total == 0;
+  if (!is_settled) return false;
+  const auto& rule = run_->manifest->invariants.interpreter;
+  if (rule == manifest::InterpreterRule::require && !scan.environment.bin_python_runs) return false;
+  outcome_.kind = OutcomeKind::unchanged;
+  return true;
+}
+
+Result<plan::Interpreter> HostJob::probe_interpreter(const tree::Tree& wanted) {
+  plan::Interpreter base;
+  if (run_->manifest->invariants.interpreter == manifest::InterpreterRule::ignore) return base;
+  std::string pyvenv = session_->scan.environment.pyvenv;
+  if (goal_.source != nullptr) {
+    TRY(const ScanReply* source, goal_.source->scan());
+    pyvenv = source->environment.pyvenv;
+  }
+  base.program = plan::base_interpreter(wanted, pyvenv);
+  if (base.program.empty()) return base;
+  TRY(const ProbeReply reply, session_->endpoint->probe({base.program, {"-I", "-c", std::string(kSayVersion)}}, run_->stop));
+  base.exists = reply.exists;
+  base.status = reply.status;
+  base.version = trimmed(reply.output);
+  return base;
+}
+
+Result<void> HostJob::make_plan(const tree::Tree& wanted) {
+  const ScanReply& scan = session_->scan;
+  TRY(observed_, fetch_tree(*run_, *session_, {}, scan.full));
+  plan::Inputs inputs;
+  inputs.manifest = run_->manifest;
+  inputs.purpose = goal_.source != nullptr ? plan::Purpose::apply : plan::Purpose::rollback;
+  inputs.wanted = &wanted;
+  if (goal_.source != nullptr) inputs.source_path = goal_.source->session().scan.path;
+  plan::TargetFacts& facts = inputs.target;
+  facts.host = target_->name;
+  facts.path = scan.path;
+  facts.observed = &observed_;
+  facts.observed_root = scan.root;
+  facts.is_empty_dir = scan.empty_dir;
+  for (const ProblemInfo& problem : scan.problems) facts.problems.push_back(fmt::format("'{}': {}", printable(problem.path), problem.what));
+  if (scan.current) facts.current = scan.current->number;
+  facts.current_root = scan.current_root;
+  facts.disk_free = scan.disk_free;
+  facts.inodes_free = scan.inodes_free;
+  facts.in_use = scan.in_use;
+  TRY(inputs.interpreter, probe_interpreter(wanted));
+  inputs.consent = consent_;
+  plan_ = plan::make_plan(inputs);
+  return ok();
+}
+
+PlanEvent HostJob::plan_event() const {
+  const ScanReply& scan = session_->scan;
+  const plan::HostPlan& plan = *plan_;
+  PlanEvent event;
+  event.host = target_->name;
+  event.environment = run_->manifest->name;
+  event.path = scan.path;
+  event.route.target = target_->name;
+  event.route.transport = session_->transport;
+  event.route.transport_reason = session_->detail;
+  event.route.same_host = is_same_host_;
+  if (goal_.source != nullptr) {
+    const manifest::Source& source = run_->manifest->source;
+    event.route.source = source.host.is_local ? goal_.source->session().scan.path : source.host.name + ":" + goal_.source->session().scan.path;
+    event.route.relayed = !source.host.is_local && !target_->is_local && !is_same_host_;
+  } else {
+    event.route.source = fmt::format("generation {} on this host", *goal_.to_generation);
+    event.route.same_host = true;
+  }
+  if (scan.current) event.generation_now = scan.current->number;
+  const bool has_drifted = scan.current && scan.current_root != scan.root;
+  event.generation_next = (scan.current ? scan.current->number : 0) + (has_drifted ? 2u : 1u);
+  event.path_absent = scan.absent;
+  event.unchanged = plan.changes.empty();
+  event.packages = plan.packages;
+  event.packages_unchanged = plan.packages_unchanged;
+  event.paths = plan.paths;
+  event.files_added = plan.added;
+  event.files_removed = plan.removed;
+  event.files_changed = plan.changed;
+  event.metadata_changed = plan.metadata;
+  event.paths_total = plan.desired.entries().size();
+  event.bytes_total = plan.desired.content_bytes();
+  event.bytes_wanted = plan.bytes_wanted;
+  event.bytes_to_send = event.route.same_host ? 0 : plan.bytes_wanted;
+  event.bytes_to_write = plan.bytes_wanted;
+  event.disk_needed = plan.disk_needed;
+  event.disk_free = scan.disk_free;
+  event.inodes_needed = plan.inodes_needed;
+  event.inodes_free = scan.inodes_free;
+  event.commit_root = plan.commit_root.bytes();
+  event.in_use = scan.in_use;
+  event.findings = plan.findings;
+  for (const plan::Refusal& refusal : plan.refusals) event.refused_by.push_back(refusal.error);
+  event.digest = plan.digest.hex();
+  return event;
+}
+
+Result<void> HostJob::consent() {
+  for (const plan::Refusal& refusal : plan_->refusals)
+    if (!refusal.lifted_by) return refusal.error;
+  for (const plan::Refusal& refusal : plan_->refusals) {
+    Question question;
+    question.host = target_->name;
+    const std::string object = fmt::format("'{}' on {}", session_->scan.path, target_->name);
+    bool may_ask = true;
+    switch (*refusal.lifted_by) {
+      case plan::Need::adopt:
+        question.kind = QuestionKind::adopt;
+        question.text = fmt::format("Adopt what is at {}? It becomes generation 0, to which `envsync rollback` returns.", object);
+        break;
+      case plan::Need::discard_drift:
+        question.kind = QuestionKind::discard_drift;
+        question.text = fmt::format("Replace the changes made to {}? They stay in a generation of their own.", object);
+        may_ask = run_->options->drift.value_or("") != "refuse" && run_->manifest->settings.drift == manifest::DriftRule::ask;
+        break;
+      case plan::Need::delete_many:
+        question.kind = QuestionKind::delete_many;
+        question.text = fmt::format("Remove {} paths from {}? `envsync rollback` brings them back.", plan_->removed, object);
+        break;
+    }
+    if (!may_ask || run_->dispatcher->ask(question) != Answer::yes) return refusal.error;
+    if (*refusal.lifted_by == plan::Need::adopt) consent_.adopt = true;
+  }
+  return ok();
+}
+
+RecordInfo HostJob::record_head() const {
+  RecordInfo head;
+  head.run = run_->id;
+  head.plan_digest = plan_ ? plan_->digest.hex() : std::string{};
+  head.committed_at = SystemClock{}.realtime_ns() / 1'000'000'000;
+  head.operator_name = run_->operator_name;
+  head.manifest = run_->manifest->file;
+  head.name = run_->manifest->name;
+  if (goal_.source != nullptr) head.source = run_->manifest->source.host.name + ":" + goal_.source->session().scan.path;
+  else head.restores = goal_.to_generation;
+  head.undoes = goal_.undoes;
+  return head;
+}
+
+Result<void> HostJob::adopt_as_is() {
+  TRY(const AdoptReply adopted, session_->endpoint->adopt({record_head()}));
+  outcome_.generation = adopted.generation;
+  outcome_.kind = OutcomeKind::unchanged;
+  return ok();
+}
+
+Result<void> HostJob::apply() {
+  const ScanReply& scan = session_->scan;
+  outcome_.path = scan.path;
+  if (scan.current) outcome_.generation = outcome_.generation_before = scan.current->number;
+  for (const std::string& line : scan.recovered)
+    run_->dispatcher->on(ProblemEvent{target_->name, Severity::note, Error{ErrorCode::failed, "an earlier run was interrupted: " + line}});
+  TRY(const bool is_settled, settle_unchanged());
+  if (is_settled) {
+    if (goal_.ending == Ending::plan_only) {
+      PlanEvent event;
+      event.host = target_->name;
+      event.environment = run_->manifest->name;
+      event.path = scan.path;
+      event.generation_now = event.generation_next = scan.current->number;
+      event.unchanged = true;
+      run_->dispatcher->on(event);
+    }
+    return ok();
+  }
+  if (goal_.source != nullptr) {
+    TRY(is_same_host_, transport::same_host(goal_.source->session().host, session_->host, run_->transport));
+  }
+  TRY(const tree::Tree* wanted, wanted_tree());
+  TRY_STATUS(make_plan(*wanted));
+  run_->dispatcher->on(plan_event());
+  if (goal_.ending == Ending::plan_only) {
+    if (!plan_->refusals.empty()) return plan_->refusals.front().error;
+    outcome_.kind = plan_->changes.empty() ? OutcomeKind::unchanged : OutcomeKind::skipped;
+    return ok();
+  }
+  TRY_STATUS(consent());
+  if (plan_->changes.empty()) {
+    const bool is_recorded = scan.current && scan.current_root == scan.root;
+    if (!is_recorded) return adopt_as_is();
+    outcome_.kind = OutcomeKind::unchanged;
+    return ok();
+  }
+  TRY_STATUS(stage());
+  TRY_STATUS(transfer(staged_.wanted));
+  return commit();
+}
+
+void HostJob::account() {
+  if (!session_ || !session_->endpoint) return;
+  outcome_.bytes_up = session_->endpoint->bytes_sent();
+  outcome_.bytes_down = session_->endpoint->bytes_received();
+  const bool is_source_remote = goal_.source != nullptr && !run_->manifest->source.host.is_local && !is_same_host_;
+  if (is_source_remote) outcome_.bytes_down += goal_.source->bytes_received();
+}
+
+Outcome HostJob::finish(Result<void> result) {
+  if (!result) {
+    Error error = std::move(result).error();
+    if (outcome_.kind != OutcomeKind::rolled_back) outcome_.kind = is_refusal(error.code) ? OutcomeKind::refused : OutcomeKind::failed;
+    if (has_staged_ && session_->endpoint) (void)session_->endpoint->abandon();
+    if (error.notes.empty()) {
+      if (outcome_.generation) error.notes.push_back(fmt::format("generation {} is still current; nothing was changed", *outcome_.generation));
+      else error.notes.push_back("nothing was changed");
+    }
+    outcome_.error = std::move(error);
+  }
+  account();
+  session_.reset();
+  return std::move(outcome_);
+}
+
+}  // namespace envsync::apply

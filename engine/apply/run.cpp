@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+#include "apply/run.hpp"
+
+#include <algorithm>
+#include <ctime>
+
+#include <fmt/format.h>
+
+#include "os/process.hpp"
+
+namespace envsync::apply {
+
+using namespace format;
+
+std::string new_run_id() {
+  const i64 now_ns = SystemClock{}.realtime_ns();
+  const std::time_t seconds = static_cast<std::time_t>(now_ns / 1'000'000'000);
+  std::tm utc{};
+  ::gmtime_r(&seconds, &utc);
+  return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}.{:06}Z-{}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday, utc.tm_hour,
+                     utc.tm_min, utc.tm_sec, now_ns % 1'000'000'000 / 1000, os::random_token().substr(0, 8));
+}
+
+std::string operator_name() { return os::user_name() + "@" + os::hostname(); }
+
+transport::Host transport_host(const manifest::Host& host, const manifest::Manifest& manifest, const RunOptions& options) {
+  transport::Host out;
+  out.name = host.name;
+  out.user = host.user;
+  out.host = host.host;
+  out.port = host.port;
+  out.jump = host.jump;
+  out.identity = host.identity.empty() ? options.identity : host.identity;
+  const manifest::Transport& wanted = host.transport ? *host.transport : manifest.settings.transport;
+  if (host.is_local) {
+    out.kind = transport::Kind::local;
+  } else if (wanted.kind == manifest::TransportKind::command && options.transport.empty()) {
+    out.kind = transport::Kind::command;
+    out.command = wanted.command;
+  } else {
+    out.kind = transport::Kind::openssh;
+  }
+  return out;
+}
+
+namespace {
+
+ScanRequest scan_request(const Run& run, const std::string& path, const ScanAsk& ask) {
+  const manifest::Manifest& manifest = *run.manifest;
+  ScanRequest request;
+  request.run = run.id;
+  request.operator_name = run.operator_name;
+  request.role = ask.role;
+  request.path = path;
+  request.exclude = manifest.source.exclude;
+  request.bytecode = manifest.source.bytecode;
+  request.policy = run.policy();
+  request.lock = ask.lock;
+  request.lock_wait_seconds = std::max(ask.lock_wait_seconds, run.options->lock_wait_seconds);
+  request.full = ask.full;
+  request.want_facts = ask.want_facts;
+  return request;
+}
+
+}  // namespace
+
+Result<Session> open_session(Run& run, const manifest::Host& host, const std::string& path, const ScanAsk& ask,
+                             const std::string& event_host) {
+  Session session;
+  session.name = host.name;
+  session.host = transport_host(host, *run.manifest, *run.options);
+  PhaseTimer connecting(*run.dispatcher, event_host, Phase::connect, nullptr);
+  const ScanRequest request = scan_request(run, path, ask);
+  const Bytes first = protocol::first_request(request);
+  // LIMIT: what an exec's argument carries; a longer request follows as a frame.
+  constexpr std::size_t kFirstMax = 6u << 10;
+  const bool fits = first.size() <= kFirstMax;
+  TRY(transport::Connected connected, transport::connect(session.host, run.transport, fits ? ByteView(first) : ByteView{}, run.stop));
+  session.transport = connected.transport;
+  session.detail = connected.detail;
+  session.endpoint = std::make_unique<protocol::Endpoint>(std::move(connected.channel), connected.stderr_text, run.transport.agent_digest);
+  TRY_STATUS(session.endpoint->greet(run.stop));
+  connecting.finish();
+  PhaseTimer scanning(*run.dispatcher, event_host, Phase::scan, nullptr);
+  ProgressMeter meter(*run.dispatcher, event_host);
+  TRY(session.scan, fits ? session.endpoint->first_scan(meter.sink(), run.stop) : session.endpoint->scan(request, meter.sink(), run.stop));
+  scanning.finish(session.scan.files, session.scan.bytes);
+  return session;
+}
+
+Result<tree::Tree> fetch_tree(Run& run, Session& session, const TreeRequest& what, const content::Digest& full) {
+  const std::string label = fmt::format("{}:{}:{}", session.name, session.scan.path, what.kind == TreeKind::record ? "record" : "observed");
+  TreeRequest request = what;
+  {
+    const std::lock_guard lock(run.trees_mutex);
+    if (auto held = run.trees->find(full)) {
+      run.trees->keep(label, *held);
+      return std::move(*held);
+    }
+    if (const auto last = run.trees->last(label)) request.bases.push_back(*last);
+  }
+  TRY(const tree::TreeDelta delta, session.endpoint->tree(request, run.stop));
+  const std::lock_guard lock(run.trees_mutex);
+  auto base = run.trees->find(delta.base);
+  if (!base) return Error{ErrorCode::protocol, "the agent sent a difference to a tree that was not named"};
+  TRY(tree::Tree tree, tree::apply_delta(*base, delta));
+  if (tree.full() != full) return Error{ErrorCode::protocol, "the agent sent another tree than the one asked for"};
+  run.trees->keep(label, tree);
+  return tree;
+}
+
+void ProgressMeter::report(const Progress& progress) {
+  const auto now = std::chrono::steady_clock::now();
+  if (progress.phase != phase_) {
+    phase_ = progress.phase;
+    began_ = now;
+    last_ = {};
+    first_bytes_ = progress.bytes_done;
+  }
+  if (now - last_ < std::chrono::milliseconds(100)) return;
+  last_ = now;
+  ProgressEvent event;
+  event.host = host_;
+  event.phase = progress.phase;
+  event.bytes_done = progress.bytes_done;
+  event.bytes_total = progress.bytes_total;
+  event.files_done = progress.files_done;
+  event.files_total = progress.files_total;
+  const double seconds = Seconds(now - began_).count();
+  if (seconds > 0.2) event.bytes_per_second = static_cast<double>(progress.bytes_done - std::min(first_bytes_, progress.bytes_done)) / seconds;
+  if (event.bytes_per_second > 0 && event.bytes_total > event.bytes_done)
+    event.seconds_left = static_cast<double>(event.bytes_total - event.bytes_done) / event.bytes_per_second;
+  dispatcher_->on(event);
+}
+
+PhaseTimer::PhaseTimer(Dispatcher& dispatcher, std::string host, Phase phase, std::vector<PhaseSeconds>* seconds)
+    : dispatcher_(&dispatcher), host_(std::move(host)), phase_(phase), seconds_(seconds), began_(std::chrono::steady_clock::now()) {
+  dispatcher_->on(PhaseEvent{host_, phase_, false, 0, 0, 0});
+}
+
+void PhaseTimer::finish(u64 files, u64 bytes) {
+  const double seconds = Seconds(std::chrono::steady_clock::now() - began_).count();
+  if (seconds_ != nullptr) seconds_->push_back({phase_, seconds});
+  dispatcher_->on(PhaseEvent{host_, phase_, true, seconds, files, bytes});
+}
+
+}  // namespace envsync::apply
