@@ -18,7 +18,7 @@
 namespace envsync::scan {
 
 struct StatKey {
-  u64 dev = 0;   // of the folder it lies in
+  u64 dev = 0;
   u64 ino = 0, size = 0;
   i64 mtime_ns = 0, ctime_ns = 0;
   bool operator==(const StatKey&) const = default;
@@ -34,7 +34,7 @@ struct Cached {
 /// Thread-safe. A file that does not decode, or whose checksum is wrong, is an empty cache.
 class StatCache {
  public:
-  StatCache() = default;
+  StatCache();
   StatCache(StatCache&&) noexcept;
   StatCache& operator=(StatCache&&) noexcept;
   /// Absent or broken: empty, never an error.
