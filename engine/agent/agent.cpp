@@ -12,6 +12,7 @@
 
 #include "agent/session.hpp"
 #include "content/digest.hpp"
+#include "os/paths.hpp"
 #include "os/process.hpp"
 
 namespace envsync::agent {
