@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+#include "cli/console.hpp"
+
+#include <algorithm>
+
+#include "base/bytes.hpp"
+#include "cli/closing.hpp"
+#include "cli/error_text.hpp"
+#include "cli/json_lines.hpp"
+#include "cli/plan_text.hpp"
+#include "cli/result_text.hpp"
+
+namespace envsync::cli {
+
+namespace {
+
+/// Differences of one host that go into the run's log; the terminal and JSON have all of them.
+constexpr u64 kDifferencesLogged = 1000;
+
+std::string place(const Outcome& outcome) { return outcome.host + ":" + printable(outcome.path); }
+
+bool is_failure(const Outcome& outcome) {
+  return outcome.error.has_value() || outcome.kind == OutcomeKind::failed || outcome.kind == OutcomeKind::refused;
+}
+
+}  // namespace
+
+Console::Console(const Io& io, RunLog* log, ConsoleOptions options) : io_(&io), log_(log), options_(std::move(options)), terminal_(io, options_.terminal) {}
+
+void Console::on(const Event& event) {
+  const std::lock_guard lock(mutex_);
+  if (const auto* summary = std::get_if<SummaryEvent>(&event)) { summary_ = *summary; return; }
+  record(event);
+  std::visit([this](const auto& e) { show(e); }, event);
+}
+
+void Console::record(const Event& event) {
+  const Envelope envelope{.run = options_.run, .now_ns = io_->clock->realtime_ns()};
+  const auto* progress = std::get_if<ProgressEvent>(&event);
+  const auto* difference = std::get_if<DifferenceEvent>(&event);
+  const bool is_too_many = difference != nullptr && differences_[difference->host] >= kDifferencesLogged;
+  if (log_ != nullptr && progress == nullptr && !is_too_many) log_->write(json_line(event, envelope, Paths::left_out));
+  if (!options_.view.has_json) return;
+  if (difference != nullptr && options_.view.verb == Verb::status && !options_.view.lists_files) return;
+  if (progress != nullptr) {
+    const auto now = io_->clock->steady();
+    const auto [last, is_first] = progress_written_.try_emplace(progress->host, now);
+    if (!is_first && now - last->second < std::chrono::seconds(1)) return;
+    last->second = now;
+  }
+  terminal_.erase();
+  io_->out(json_line(event, envelope, options_.view.lists_files ? Paths::listed : Paths::left_out) + "\n");
+  terminal_.draw();
+}
+
+void Console::print(const std::string& text) {
+  if (text.empty() || options_.view.has_json) return;
+  terminal_.erase();
+  io_->out(text);
+  terminal_.draw();
+}
+
+void Console::report(const std::string& text) {
+  if (text.empty()) return;
+  terminal_.erase();
+  io_->err(text);
+  terminal_.draw();
+}
+
+void Console::say_error(const Error& error, Severity severity, const std::string& at, const std::string& host) {
+  if (severity != Severity::error && options_.view.is_quiet) return;
+  const std::string key = fmt::format("{}\n{}\n{}", host, static_cast<int>(error.code), error.what);
+  if (!said_.insert(key).second) return;
+  const bool names_host = host.empty() || error.what.find(host) != std::string::npos;
+  const ErrorContext context{.severity = severity, .at = names_host ? "" : at, .run_log = log_ != nullptr ? under_home(log_->path(), *io_) : ""};
+  report(error_text(error, options_.err_palette, context));
+}
+
+void Console::show_error(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  record(ProblemEvent{.host = {}, .severity = Severity::error, .error = error});
+  say_error(error, Severity::error, {}, {});
+}
+
+void Console::show(const PlanEvent& plan) {
+  saw_changes_ = saw_changes_ || !plan.unchanged;
+  const bool is_plan = options_.view.verb == Verb::plan;
+  if (is_plan) terminal_.done(plan.host);
+  if (is_plan || options_.view.is_verbose) print(plan_text(plan, options_.view, options_.out_palette));
+  if (!is_plan) return;
+  has_refusals_ = has_refusals_ || !plan.refused_by.empty();
+  for (const Error& error : plan.refused_by) say_error(error, Severity::error, plan.host + ":" + printable(plan.path), plan.host);
+}
+
+void Console::show(const PhaseEvent& phase) { terminal_.on(phase); }
+void Console::show(const ProgressEvent& progress) { terminal_.on(progress); }
+
+void Console::show(const ProblemEvent& problem) { say_error(problem.error, problem.severity, problem.host, problem.host); }
+
+void Console::show(const Outcome& outcome) {
+  terminal_.done(outcome.host);
+  outcomes_[place(outcome)] = outcome;
+  if (is_failure(outcome)) {
+    Error error = outcome.error.value_or(Error(ErrorCode::failed, fmt::format("{} on {} gave no reason", name(outcome.kind), outcome.host)));
+    say_error(with_state(std::move(error), outcome), Severity::error, place(outcome), outcome.host);
+    return;
+  }
+  OutcomeContext context;
+  context.differences = differences_[outcome.host];
+  if (const auto found = restores_.find(outcome.host); found != restores_.end()) context.restores = found->second;
+  if (!options_.view.is_quiet) print(outcome_text(outcome, options_.view, options_.out_palette, context));
+  if (options_.view.is_verbose && options_.view.verb != Verb::plan) report(figures_text(outcome));
+}
+
+void Console::show(const StatusEvent& status) {
+  terminal_.done(status.host);
+  const bool has_drift = status.drift_added + status.drift_removed + status.drift_changed > 0 || (status.current && status.path_absent);
+  saw_changes_ = saw_changes_ || has_drift;
+  if (status.error) { say_error(*status.error, Severity::error, status.host + ":" + printable(status.path), status.host); return; }
+  print(status_text(status, options_.view, options_.out_palette));
+  heading_ = status.host;
+}
+
+void Console::show(const GenerationEvent& generation) {
+  if (options_.view.verb == Verb::rollback && generation.current && generation.restores) restores_[generation.host] = *generation.restores;
+  if (options_.view.verb != Verb::history) return;
+  terminal_.done(generation.host);
+  const std::string heading = fmt::format("{}:{}", safe(generation.host), printable(generation.path));
+  if (heading != heading_) print(options_.out_palette.bold(heading) + "\n");
+  heading_ = heading;
+  print(generation_text(generation, options_.out_palette));
+}
+
+void Console::show(const DifferenceEvent& difference) {
+  ++differences_[difference.host];
+  if (options_.view.verb == Verb::status && !options_.view.lists_files) return;
+  if (options_.view.verb != Verb::status && options_.view.verb != Verb::verify && !options_.view.is_verbose) return;
+  std::string text;
+  if (heading_ != difference.host && options_.view.shows_host) text += options_.out_palette.bold(safe(difference.host)) + "\n";
+  heading_ = difference.host;
+  text += "  " + path_text(difference.line, options_.out_palette);
+  if (!difference.detail.empty()) text += "   (" + safe(difference.detail) + ")";
+  print(text + "\n");
+}
+
+void Console::show(const FindingEvent& finding) {
+  if (options_.view.is_quiet && finding.finding.severity != Severity::error) return;
+  report(finding_text(finding.finding, options_.err_palette));
+}
+
+void Console::show(const PrunedEvent& pruned) {
+  terminal_.done(pruned.host);
+  print(pruned_text(pruned, options_.view, options_.out_palette));
+}
+
+Answer Console::ask(const Question& question) {
+  std::unique_lock lock(mutex_);
+  Answer answer = options_.assumes_yes ? Answer::yes : Answer::cannot_ask;
+  if (!options_.assumes_yes && options_.can_ask) {
+    terminal_.erase();
+    io_->err(safe(question.text) + " [y/N] ");
+    is_asking_ = true;
+    // No lock while a person thinks: a signal's note must get through.
+    lock.unlock();
+    std::optional<std::string> line = io_->read_line(options_.stop);
+    lock.lock();
+    is_asking_ = false;
+    if (!line) io_->err("\n");
+    std::string word = line.value_or("");
+    std::erase_if(word, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
+    std::ranges::transform(word, word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    answer = word == "y" || word == "yes" ? Answer::yes : Answer::no;
+    terminal_.draw();
+  }
+  const Envelope envelope{.run = options_.run, .now_ns = io_->clock->realtime_ns()};
+  if (log_ != nullptr) log_->write(json_question(envelope, question, answer));
+  return answer;
+}
+
+void Console::tick() {
+  const std::lock_guard lock(mutex_);
+  if (!is_asking_) terminal_.tick();
+}
+
+void Console::say_stopping() {
+  const std::lock_guard lock(mutex_);
+  report("Stopping; the environment is left as it is\n");
+}
+
+SummaryEvent Console::summarise(const Report& report, int exit_code, double seconds) const {
+  SummaryEvent summary = summary_.value_or(SummaryEvent{});
+  if (!summary_) {
+    summary.seconds = seconds;
+    for (const auto& [place, outcome] : outcomes_) {
+      switch (outcome.kind) {
+        case OutcomeKind::applied: ++summary.applied; break;
+        case OutcomeKind::unchanged: ++summary.unchanged; break;
+        case OutcomeKind::failed: ++summary.failed; break;
+        case OutcomeKind::refused: ++summary.refused; break;
+        case OutcomeKind::rolled_back: ++summary.rolled_back; break;
+        case OutcomeKind::skipped: ++summary.skipped; break;
+      }
+    }
+    summary.differing = static_cast<u64>(std::ranges::count_if(differences_, [](const auto& entry) { return entry.second > 0; }));
+  }
+  summary.verb = spec(options_.view.verb).name;
+  if (summary.run.empty()) summary.run = report.run;
+  summary.exit_code = exit_code;
+  return summary;
+}
+
+void Console::finish(const Report& report, int exit_code, double seconds) {
+  const std::lock_guard lock(mutex_);
+  // An engine that fails before its first event says so in its report only.
+  for (const Outcome& outcome : report.outcomes) {
+    if (outcomes_.contains(place(outcome))) continue;
+    record(outcome);
+    show(outcome);
+  }
+  const SummaryEvent summary = summarise(report, exit_code, seconds);
+  record(summary);
+  const RunSeen seen{.outcomes = outcomes_, .hosts_differing = summary.differing, .saw_changes = saw_changes_, .has_refusals = has_refusals_, .exit_code = exit_code,
+                     .run_log = log_ != nullptr ? under_home(log_->path(), *io_) : ""};
+  const Closing last = closing(seen, options_.view, options_.out_palette, options_.err_palette);
+  terminal_.erase();
+  if (!options_.view.is_quiet) print(last.out);
+  this->report(last.err);
+}
+
+}  // namespace envsync::cli
