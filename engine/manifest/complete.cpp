@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+// What spans the sections of a manifest: paths that one gives to another, and contradictions between them.
+#include "manifest/draft.hpp"
+
+#include "base/bytes.hpp"
+#include "manifest/place.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+namespace envsync::manifest {
+namespace {
+
+auto place_of(const Host& host) { return std::tie(host.is_local, host.user, host.host, host.port, host.path); }
+
+void fill_paths(Draft& draft, Problems& problems) {
+  if (draft.source && draft.source->path.empty()) draft.source->path = draft.source->host.path = draft.path;
+  if (draft.source && draft.source->path.empty() && !draft.is_path_refused) {
+    problems.report(draft.source_mark, fmt::format("the source '{}' has no path", printable(draft.source->host.name)))
+        .hints.emplace_back("add a key 'path' to the manifest");
+  }
+  for (auto& [host, mark] : draft.targets) {
+    if (host.path.empty()) host.path = draft.targets_path.empty() ? draft.path : draft.targets_path;
+    if (host.path.empty() && !draft.is_path_refused) {
+      problems.report(mark, fmt::format("the target '{}' has no path", printable(host.name)))
+          .hints.emplace_back("add a key 'path' to the manifest");
+    }
+  }
+}
+
+void check_twice(const Draft& draft, Problems& problems) {
+  std::map<decltype(place_of(std::declval<const Host&>())), const DraftHost*> seen;
+  for (const DraftHost& target : draft.targets) {
+    if (target.host.path.empty()) continue;
+    const auto [first, is_new] = seen.try_emplace(place_of(target.host), &target);
+    if (is_new) continue;
+    problems.report(target.mark, fmt::format("the target '{}' stands here twice with the path '{}'", printable(target.host.name), printable(target.host.path)))
+        .at_notes.push_back(fmt::format("the first is in line {}", first->second->mark.line));
+  }
+}
+
+/// Whether two paths can be told apart without asking a host what ~ is there.
+bool are_comparable(std::string_view a, std::string_view b) { return a.starts_with('~') == b.starts_with('~'); }
+
+void check_against_source(const Draft& draft, Problems& problems) {
+  if (!draft.source || draft.source->path.empty()) return;
+  const Source& source = *draft.source;
+  for (const auto& [host, mark] : draft.targets) {
+    if (host.path.empty()) continue;
+    if (place_of(host) == place_of(source.host)) {
+      problems.report(mark, fmt::format("the target '{}' is the source itself", printable(host.name)))
+          .hints.push_back(fmt::format("give the target another path, such as '{}:{}-copy'", printable(host.name), printable(host.path)));
+    } else if (draft.invariants.same_path && are_comparable(host.path, source.path) && host.path != source.path) {
+      Error& error = problems.report(mark, fmt::format("the path '{}' of the target '{}' is not the source's", printable(host.path), printable(host.name)));
+      error.at_notes.push_back(fmt::format("the source's is '{}', and 'same_path' is true", printable(source.path)));
+      error.hints.emplace_back("set 'same_path: false' in 'invariants', if the environment works at another path");
+    }
+  }
+}
+
+/// Targets that differ in nothing but the path are told apart by it.
+void tell_apart(Draft& draft) {
+  std::map<std::string, std::size_t> uses;
+  for (const DraftHost& target : draft.targets) ++uses[target.host.name];
+  for (auto& [host, mark] : draft.targets) {
+    if (uses[host.name] > 1) host.name += ":" + host.path;
+  }
+}
+
+std::string last_component(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+}  // namespace
+
+void complete(Draft& draft, Problems& problems) {
+  fill_paths(draft, problems);
+  check_twice(draft, problems);
+  check_against_source(draft, problems);
+  tell_apart(draft);
+  if (!draft.name.empty()) return;
+  if (!draft.path.empty()) draft.name = last_component(draft.path);
+  else if (!draft.targets.empty()) draft.name = last_component(draft.targets.front().host.path);
+}
+
+}  // namespace envsync::manifest

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: MIT
+// source, targets and the hosts in them.
+#include "manifest/draft.hpp"
+
+#include "base/bytes.hpp"
+#include "manifest/place.hpp"
+
+#include <fmt/format.h>
+
+namespace envsync::manifest {
+namespace {
+
+constexpr Word<tree::Bytecode> kBytecode[] = {{"leave-out", tree::Bytecode::leave_out}, {"ship", tree::Bytecode::ship}};
+
+/// A value that the short form of a host gives too must be the same.
+template <class T>
+void set_once(const Field& field, T& slot, T value, Problems& problems) {
+  if (slot != T{} && slot != value) {
+    problems.report(field.value.mark, fmt::format("'{}' contradicts what 'host' says", field.key));
+  }
+  slot = std::move(value);
+}
+
+void read_user_and_port(const Fields& fields, Host& host, Problems& problems) {
+  if (const Field* field = fields.find("user")) {
+    if (auto user = read_text(named(*field), problems)) {
+      if (const auto status = check_user_name(*user); !status) report_at(field->value.mark, status.error(), problems);
+      else set_once(*field, host.user, *std::move(user), problems);
+    }
+  }
+  if (const Field* field = fields.find("port")) {
+    if (const auto port = read_number(named(*field), 1, 65535, problems)) set_once(*field, host.port, static_cast<u16>(*port), problems);
+  }
+}
+
+void read_reaching(const Fields& fields, Host& host, Problems& problems) {
+  for (const std::string_view key : {"jump", "identity"}) {
+    const Field* field = fields.find(key);
+    if (field == nullptr) continue;
+    const auto text = read_text(named(*field), problems);
+    if (!text) continue;
+    // ssh would read it as an option.
+    if (text->starts_with('-')) problems.report(field->value.mark, fmt::format("'{}' begins with '-'", key));
+    else if (key == "identity" && !text->starts_with('/') && !text->starts_with("~/")) {
+      problems.report(field->value.mark, fmt::format("'{}' is no absolute path", printable(*text))).hints.emplace_back("begin the path with / or ~/");
+    }
+    (key == "jump" ? host.jump : host.identity) = *text;
+  }
+  if (const Field* field = fields.find("transport")) host.transport = read_transport(*field, problems);
+}
+
+/// This machine is not reached by anything.
+void check_local(const Fields& fields, Problems& problems) {
+  for (const std::string_view key : {"user", "port", "jump", "identity", "transport"}) {
+    const Field* field = fields.find(key);
+    if (field == nullptr) continue;
+    problems.report(field->key_mark, fmt::format("'local' is this machine and takes no '{}'", key))
+        .hints.emplace_back("write 'localhost' to reach it over ssh");
+  }
+}
+
+std::optional<Host> read_short_host(const Named& value, Problems& problems) {
+  const auto text = read_text(value, problems);
+  if (!text) return std::nullopt;
+  auto host = parse_host(*text);
+  if (!host) return report_at(value.node.mark, host.error(), problems), std::nullopt;
+  return *std::move(host);
+}
+
+std::optional<Host> read_long_host(const Node& node, Problems& problems) {
+  const Fields fields(node, Section::host, problems);
+  if (!fields.is_map()) return std::nullopt;
+  const Field* name = fields.find("host");
+  // One unknown key is "local: /srv" without quotes; what it lacks is then no further error.
+  if (name == nullptr) {
+    if (node.fields.size() != 1 || fields.find("path") != nullptr) problems.report(node.mark, "'host' is missing in a host");
+    return std::nullopt;
+  }
+  auto host = read_short_host(named(*name), problems);
+  if (!host) return std::nullopt;
+  if (host->is_local) {
+    check_local(fields, problems);
+  } else {
+    read_user_and_port(fields, *host, problems);
+    read_reaching(fields, *host, problems);
+  }
+  if (const Field* field = fields.find("path")) {
+    auto path = read_path(field, problems);
+    if (path.empty()) return std::nullopt;
+    set_once(*field, host->path, std::move(path), problems);
+  }
+  host->name = host_name(*host);
+  return host;
+}
+
+std::optional<Host> read_host(const Named& value, Problems& problems) {
+  auto host = value.node.kind == Node::Kind::map ? read_long_host(value.node, problems) : read_short_host(value, problems);
+  if (host) host->where = problems.location(value.node.mark);
+  return host;
+}
+
+void read_exclude(const Field& field, Source& source, Problems& problems) {
+  if (field.value.kind != Node::Kind::list) {
+    problems.report(field.value.mark, fmt::format("'exclude' takes a list of patterns, not {}", described(field.value)));
+    return;
+  }
+  for (const Node& item : field.value.items) {
+    auto pattern = read_text({"exclude", item}, problems);
+    if (!pattern) continue;
+    if (const auto parsed = tree::Exclude::parse({*pattern}); !parsed) report_at(item.mark, parsed.error(), problems);
+    source.exclude.push_back(*std::move(pattern));
+  }
+}
+
+void read_long_source(const Node& node, Draft& draft, Problems& problems) {
+  const Fields fields(node, Section::source, problems);
+  if (!fields.is_map()) return;
+  Source source;
+  source.host.is_local = true;
+  source.host.name = host_name(source.host);
+  source.host.where = problems.location(node.mark);
+  bool is_host_refused = false;
+  if (const Field* field = fields.find("host")) {
+    if (auto host = read_host(named(*field), problems)) source.host = *std::move(host);
+    else is_host_refused = true;
+  }
+  source.path = source.host.path;
+  if (const Field* field = fields.find("path")) {
+    auto path = read_path(field, problems);
+    if (path.empty()) draft.is_path_refused = true;
+    else set_once(*field, source.path, std::move(path), problems);
+  }
+  if (const Field* field = fields.find("exclude")) read_exclude(*field, source, problems);
+  read_word(fields.find("bytecode"), kBytecode, {}, source.bytecode, problems);
+  source.host.path = source.path;
+  if (!is_host_refused) draft.source = std::move(source);
+}
+
+void read_short_source(const Field& field, Draft& draft, Problems& problems) {
+  const auto text = read_text(named(field), problems);
+  if (!text) return;
+  auto source = parse_place(*text);
+  if (source && source->host.is_local && !source->path.empty()) {
+    auto path = environment_path(source->path);
+    if (!path) return report_at(field.value.mark, path.error(), problems);
+    source->path = *path;
+  }
+  if (!source) return report_at(field.value.mark, source.error(), problems);
+  source->host.where = problems.location(field.value.mark);
+  draft.source = *std::move(source);
+}
+
+void read_target_list(const Field& field, Draft& draft, Problems& problems) {
+  const Node& list = field.value;
+  if (list.kind != Node::Kind::list) {
+    Error& error = problems.report(list.mark, fmt::format("'{}' takes a list of hosts, not {}", field.key, described(list)));
+    if (list.is_scalar()) error.hints.push_back(fmt::format("write [{}]", printable(list.text)));
+    return;
+  }
+  if (list.items.empty()) problems.report(list.mark, fmt::format("'{}' names no host", field.key));
+  for (const Node& item : list.items) {
+    if (auto host = read_host({field.key, item}, problems)) draft.targets.push_back({*std::move(host), item.mark});
+  }
+}
+
+}  // namespace
+
+std::string read_path(const Field* field, Problems& problems) {
+  if (field == nullptr) return {};
+  const auto text = read_text(named(*field), problems);
+  if (!text) return {};
+  auto path = environment_path(*text);
+  if (!path) return report_at(field->value.mark, path.error(), problems), std::string();
+  return *std::move(path);
+}
+
+std::optional<Transport> read_transport(const Field& field, Problems& problems) {
+  static constexpr Word<TransportKind> kWords[] = {{"auto", TransportKind::automatic}, {"openssh", TransportKind::openssh}};
+  static constexpr std::string_view kLater[] = {"libssh"};
+  Transport transport;
+  if (field.value.kind != Node::Kind::map) {
+    read_word(&field, kWords, kLater, transport.kind, problems);
+    return transport;
+  }
+  const Fields fields(field.value, Section::transport, problems);
+  const Field* command = fields.find("command");
+  if (command == nullptr || command->value.kind != Node::Kind::list || command->value.items.empty()) {
+    problems.report(command == nullptr ? fields.mark() : command->value.mark, "'transport' takes auto, openssh or {command: [program, argument...]}");
+    return std::nullopt;
+  }
+  transport.kind = TransportKind::command;
+  for (const Node& item : command->value.items) {
+    if (auto word = read_text({"command", item}, problems)) transport.command.push_back(*std::move(word));
+  }
+  return transport;
+}
+
+void read_source(const Field& field, Draft& draft, Problems& problems) {
+  draft.source_mark = field.value.mark;
+  if (field.value.kind == Node::Kind::map) read_long_source(field.value, draft, problems);
+  else read_short_source(field, draft, problems);
+}
+
+void read_targets(const Field& field, Draft& draft, Problems& problems) {
+  if (field.value.kind != Node::Kind::map) return read_target_list(field, draft, problems);
+  const Fields fields(field.value, Section::targets, problems);
+  draft.targets_path = read_path(fields.find("path"), problems);
+  if (fields.find("path") != nullptr && draft.targets_path.empty()) draft.is_path_refused = true;
+  if (const Field* hosts = fields.find("hosts")) read_target_list(*hosts, draft, problems);
+  else if (field.value.find("hosts_from") == nullptr) problems.report(field.value.mark, "'hosts' is missing in 'targets'");
+}
+
+}  // namespace envsync::manifest

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// The same text as manifests/envsync.schema.json, byte by byte; a test compares them.
+#include "manifest/manifest.hpp"
+
+namespace envsync::manifest {
+
+std::string_view schema() {
+  return R"json({
+  "$schema": "http://json-schema.org/draft-07/schema#",
+  "title": "envsync manifest",
+  "description": "One Python environment, where it is and where it goes.",
+  "type": "object",
+  "required": ["version", "source", "targets"],
+  "additionalProperties": false,
+  "patternProperties": {"^x-": {"description": "Ignored; a place for anchors."}},
+  "properties": {
+    "version": {"const": 1, "description": "The version of the manifest's language."},
+    "name": {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[^/]+$", "examples": ["analytics"], "description": "How messages call the environment. Default: the last component of the path."},
+    "path": {"$ref": "#/definitions/path", "description": "The environment's path on source and targets. Required unless they name theirs."},
+    "source": {
+      "description": "Where the environment is.",
+      "examples": ["ct200", "ct200:/srv/venv", "/srv/venv", "local"],
+      "oneOf": [{"type": "string", "minLength": 1}, {"$ref": "#/definitions/source"}]
+    },
+    "targets": {
+      "description": "Where the environment goes.",
+      "examples": [["root@b300"]],
+      "oneOf": [{"$ref": "#/definitions/hosts"}, {"$ref": "#/definitions/targets"}]
+    },
+    "invariants": {"$ref": "#/definitions/invariants"},
+    "settings": {"$ref": "#/definitions/settings"}
+  },
+  "definitions": {
+    "path": {"type": "string", "pattern": "^(/|~/).+", "examples": ["/srv/venv"]},
+    "hosts": {"type": "array", "minItems": 1, "items": {"$ref": "#/definitions/short_or_long_host"}, "examples": [["root@b300"]]},
+    "short_or_long_host": {
+      "examples": ["root@b300"],
+      "oneOf": [
+        {"type": "string", "minLength": 1, "description": "[user@]name[:port][:path], or local"},
+        {"$ref": "#/definitions/host"}
+      ]
+    },
+    "source": {
+      "type": "object",
+      "additionalProperties": false,
+      "properties": {
+        "host": {"$ref": "#/definitions/short_or_long_host", "description": "Default: local."},
+        "path": {"$ref": "#/definitions/path", "description": "Default: the manifest's path."},
+        "exclude": {"type": "array", "items": {"type": "string", "minLength": 1}, "examples": [["*.log"]], "description": "Patterns as in .gitignore. What they match is neither sent nor deleted."},
+        "bytecode": {"enum": ["leave-out", "ship"], "default": "leave-out", "description": "ship: sends __pycache__ too, and compares the mtimes of those sources."}
+      }
+    },
+    "targets": {
+      "type": "object",
+      "required": ["hosts"],
+      "additionalProperties": false,
+      "properties": {
+        "path": {"$ref": "#/definitions/path", "description": "The path on every target that names none."},
+        "hosts": {"$ref": "#/definitions/hosts"}
+      }
+    },
+    "host": {
+      "type": "object",
+      "required": ["host"],
+      "additionalProperties": false,
+      "properties": {
+        "host": {"type": "string", "minLength": 1, "examples": ["b300"], "description": "A name as ssh takes it, or local."},
+        "user": {"type": "string", "minLength": 1, "examples": ["root"]},
+        "port": {"type": "integer", "minimum": 1, "maximum": 65535, "examples": [2222]},
+        "path": {"$ref": "#/definitions/path", "description": "Default: the manifest's path."},
+        "jump": {"type": "string", "minLength": 1, "examples": ["bastion"], "description": "As ssh -J."},
+        "identity": {"type": "string", "pattern": "^(/|~/).+", "examples": ["~/.ssh/id_ed25519"], "description": "As ssh -i."},
+        "transport": {"$ref": "#/definitions/short_or_long_transport"}
+      }
+    },
+    "short_or_long_transport": {
+      "examples": ["openssh"],
+      "oneOf": [{"enum": ["auto", "openssh"]}, {"$ref": "#/definitions/transport"}]
+    },
+    "transport": {
+      "type": "object",
+      "required": ["command"],
+      "additionalProperties": false,
+      "properties": {
+        "command": {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}, "examples": [["pct", "exec", "200", "--"]], "description": "A program that gives a shell on the host, with its arguments."}
+      }
+    },
+    "invariants": {
+      "type": "object",
+      "description": "What must hold before a host is touched.",
+      "additionalProperties": false,
+      "properties": {
+        "same_path": {"type": "boolean", "default": true, "description": "Source and target have the same path."},
+        "interpreter": {"enum": ["require", "ignore"], "default": "require", "description": "The base Python behind bin/python is there and runs."},
+        "python": {"type": ["string", "number"], "pattern": "^[0-9]+(\\.[0-9]+){0,2}$", "examples": ["3.11"], "description": "The version of Python, compared by components."},
+        "atomic": {"enum": ["required"], "default": "required", "description": "The weakest commit that is accepted."},
+        "in_use": {"enum": ["warn", "refuse", "ignore"], "default": "warn", "description": "Processes that use the environment while it is replaced."}
+      }
+    },
+    "settings": {
+      "type": "object",
+      "additionalProperties": false,
+      "properties": {
+        "owner": {"enum": ["agent", "preserve"], "default": "agent", "description": "Who owns the files: the account that envsync logs in to, or the source's numeric ids."},
+        "mtime": {"enum": ["preserve", "strict", "ignore"], "default": "preserve", "description": "Modification times: written; also compared; not written."},
+        "xattrs": {"enum": ["preserve", "ignore"], "default": "preserve"},
+        "hardlinks": {"enum": ["preserve", "ignore"], "default": "preserve"},
+        "delete_limit": {"type": ["string", "integer"], "pattern": "^[0-9]+%?$", "minimum": 0, "default": "50%", "description": "More paths than this gone from the tree need --allow-delete: a share or a count."},
+        "drift": {"enum": ["ask", "replace", "refuse"], "default": "ask", "description": "Changes made on a target since the last apply."},
+        "keep_generations": {"type": "integer", "minimum": 0, "maximum": 1000, "default": 2, "description": "Generations kept for rollback, beside the current one."},
+        "hosts_at_once": {"type": "integer", "minimum": 1, "maximum": 256, "default": 8},
+        "on_failure": {"enum": ["continue", "stop"], "default": "continue", "description": "What happens to the other hosts when one fails."},
+        "transport": {"$ref": "#/definitions/short_or_long_transport", "description": "How hosts are reached. Default: auto."}
+      }
+    }
+  }
+}
+)json";
+}
+
+}  // namespace envsync::manifest

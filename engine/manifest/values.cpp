@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+#include "manifest/values.hpp"
+
+#include "base/bytes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace envsync::manifest {
+namespace {
+
+constexpr std::size_t kTextMax = 8192;
+
+/// "a, b or c"
+std::string alternatives(std::span<const std::string_view> words) {
+  if (words.size() < 2) return comma_list(words);
+  return fmt::format("{} or {}", comma_list(words.first(words.size() - 1)), words.back());
+}
+
+}  // namespace
+
+std::optional<std::string> read_text(const Named& value, Problems& problems) {
+  const Node& node = value.node;
+  if (!node.is_scalar()) {
+    problems.report(node.mark, fmt::format("'{}' takes a text, not {}", value.key, described(node)));
+    return std::nullopt;
+  }
+  if (node.text.empty()) {
+    problems.report(node.mark, fmt::format("'{}' is empty", value.key));
+    return std::nullopt;
+  }
+  if (node.text.size() > kTextMax) {
+    problems.report(node.mark, fmt::format("'{}' has {} bytes, at most {} are allowed", value.key, node.text.size(), kTextMax));
+    return std::nullopt;
+  }
+  if (std::ranges::any_of(node.text, [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f; })) {
+    problems.report(node.mark, fmt::format("'{}' holds a control character", value.key));
+    return std::nullopt;
+  }
+  return node.text;
+}
+
+std::optional<bool> read_flag(const Named& value, Problems& problems) {
+  const Node& node = value.node;
+  if (node.is_scalar() && node.is_plain) {
+    if (node.text == "true" || node.text == "True" || node.text == "TRUE") return true;
+    if (node.text == "false" || node.text == "False" || node.text == "FALSE") return false;
+  }
+  Error& error = problems.report(node.mark, fmt::format("'{}' takes true or false, not {}", value.key, described(node)));
+  if (node.is_scalar() && !node.is_plain && (node.text == "true" || node.text == "false")) error.hints.emplace_back("write it without quotes");
+  return std::nullopt;
+}
+
+std::optional<u64> read_number(const Named& value, u64 least, u64 most, Problems& problems) {
+  const Node& node = value.node;
+  u64 number = 0;
+  if (node.is_scalar() && node.is_plain) {
+    const char* end = node.text.data() + node.text.size();
+    const auto parsed = std::from_chars(node.text.data(), end, number);
+    if (parsed.ec == std::errc{} && parsed.ptr == end && number >= least && number <= most) return number;
+  }
+  problems.report(node.mark, fmt::format("'{}' takes a number from {} to {}, not {}", value.key, least, most, described(node)));
+  return std::nullopt;
+}
+
+void report_word(const Named& value, std::span<const std::string_view> words, std::span<const std::string_view> later, Problems& problems) {
+  const Node& node = value.node;
+  const bool is_later = node.is_scalar() && std::ranges::find(later, node.text) != later.end();
+  if (is_later) {
+    problems.report(node.mark, fmt::format("the value '{}' of '{}' is not built yet in this version", node.text, value.key))
+        .at_notes.push_back(fmt::format("values allowed here: {}", comma_list(words)));
+    return;
+  }
+  Error& error = problems.report(node.mark, fmt::format("'{}' takes {}, not {}", value.key, alternatives(words), described(node)));
+  const std::string_view near = node.is_scalar() ? nearest(node.text, words) : std::string_view();
+  if (!near.empty()) error.hints.push_back(fmt::format("a value '{}' exists", near));
+}
+
+void report_at(const Mark& mark, const Error& error, Problems& problems) {
+  Error& reported = problems.report(mark, error.what);
+  reported.at_notes = error.at_notes;
+  reported.notes = error.notes;
+  reported.hints = error.hints;
+}
+
+}  // namespace envsync::manifest
