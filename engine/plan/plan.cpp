@@ -109,12 +109,15 @@ content::Digest plan_digest(const Inputs& inputs, const HostPlan& plan) {
 }  // namespace
 
 Tree desired_tree(const Tree& wanted, const Tree& observed, const manifest::Settings& settings, const tree::ComparePolicy& policy) {
-  if (settings.mtime == manifest::MtimeRule::strict || observed.is_absent()) return wanted;
+  if (observed.is_absent()) return wanted;
+  const bool keeps_mtimes = settings.mtime != manifest::MtimeRule::strict;
+  const bool keeps_owners = settings.owner == manifest::OwnerRule::agent;
+  const tree::Owner usual = observed.entries().front().owner;
   std::vector<Entry> entries(wanted.entries().begin(), wanted.entries().end());
   for (Entry& entry : entries) {
-    if (entry.file() == nullptr) continue;
     const Entry* there = observed.find(entry.path);
-    if (there == nullptr || there->file() == nullptr) continue;
+    if (keeps_owners) entry.owner = there != nullptr ? there->owner : usual;
+    if (!keeps_mtimes || entry.file() == nullptr || there == nullptr || there->file() == nullptr) continue;
     if (tree::same_content(*there, entry) && tree::same_metadata(*there, entry, policy)) entry.mtime_ns = there->mtime_ns;
   }
   auto tree = Tree::from_unsorted(std::move(entries));

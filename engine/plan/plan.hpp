@@ -76,7 +76,8 @@ struct HostPlan {
   content::Digest digest;
 };
 
-/// The tree that the target should have: the wanted one, where under mtime: preserve an unchanged file keeps its mtime.
+/// The tree that the target should have: the wanted one, where an unchanged file keeps its mtime unless mtime is strict, and
+/// under owner: agent every entry the owner that it will have there.
 tree::Tree desired_tree(const tree::Tree& wanted, const tree::Tree& observed, const manifest::Settings& settings,
                         const tree::ComparePolicy& policy);
 /// The smallest directory that exists on both sides, contains every change, and every member of a hard-link group of
