@@ -36,7 +36,7 @@ class Real(harness.Case):
 
         wheels.install(self.src, wheels.SGLANG_NEW, dependencies=False)
         run = self.apply()
-        changed = {p["name"]: (p["from_version"], p["to_version"]) for p in run.plan()["packages"]}
+        changed = {p["name"]: (p["from"], p["to"]) for p in run.plan()["packages"]}
         self.assertEqual(changed, {"sglang": ("0.5.13", "0.5.15")})
         self.assertEqual(trees.python(self.dst, VERSION), "0.5.15")
         self.assert_same_tree(self.src, self.dst)
