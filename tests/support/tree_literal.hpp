@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A tree as a list of short lines, so that a test shows what it is about. Parents are implied. Every content is there as text.
 //
-//   "lib/a.py=text"         a file, mode 644         "0755 bin/tool=text"    with a mode
+//   "lib/a.py=text"         a file, mode 644         "0755 bin/tool=text"    with a mode (four or five digits)
 //   "lib/b.py == lib/a.py"  a hard link to a file that an earlier line names
 //   "bin/python -> python3" a symbolic link          "lib/d/"                a directory, mode 755
 #pragma once
@@ -23,9 +23,10 @@ inline constexpr i64 kLiteralMtimeNs = 1'700'000'000'123'456'789;
 inline tree::Entry entry(std::string_view line) {
   tree::Entry made;
   u32 mode = 0;
-  if (line.size() > 5 && line[0] == '0' && line[4] == ' ') {
-    ENVSYNC_CHECK(std::from_chars(line.data(), line.data() + 4, mode, 8).ptr == line.data() + 4);
-    line.remove_prefix(5);
+  const std::size_t digits = line.find_first_not_of("01234567");
+  if ((digits == 4 || digits == 5) && line[0] == '0' && line[digits] == ' ') {
+    std::from_chars(line.data(), line.data() + digits, mode, 8);
+    line.remove_prefix(digits + 1);
   }
   const auto path = [](std::string_view text) {
     auto parsed = tree::RelPath::parse(std::string(text));
