@@ -40,8 +40,13 @@ bool is_name_character(char c) {
   return (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') || (u >= '0' && u <= '9') || u >= 0x80 || c == '.' || c == '_' || c == '-' || c == '+';
 }
 
+/// An address, perhaps with a zone: "fe80::1%eth0".
 bool is_ipv6(std::string_view text) {
-  return std::ranges::count(text, ':') >= 2 && text.find_first_not_of("0123456789abcdefABCDEF:.%") == std::string_view::npos;
+  const std::size_t zone = text.find('%');
+  if (zone != std::string_view::npos) {
+    return std::ranges::all_of(text.substr(zone + 1), is_name_character) && zone + 1 < text.size() && is_ipv6(text.substr(0, zone));
+  }
+  return std::ranges::count(text, ':') >= 2 && text.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
 }
 
 /// A [ within the name: "gpu-[01-08]", where "[::1]" and "ada@[::1]" begin with it.

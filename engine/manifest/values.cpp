@@ -23,6 +23,10 @@ std::string alternatives(std::span<const std::string_view> words) {
 
 std::optional<std::string> read_text(const Named& value, Problems& problems) {
   const Node& node = value.node;
+  if (node.kind == Node::Kind::null) {
+    problems.report(node.mark, fmt::format("'{}' has no value", value.key));
+    return std::nullopt;
+  }
   if (!node.is_scalar()) {
     problems.report(node.mark, fmt::format("'{}' takes a text, not {}", value.key, described(node)));
     return std::nullopt;

@@ -93,7 +93,7 @@ class Builder final : public YAML::EventHandler {
     const auto found = anchors_.find(anchor);
     const Mark mark = mark_at(at, characters(word_at(at)));
     if (found == anchors_.end()) {
-      problems_.report(mark, "an alias stands for what it is a part of");
+      problems_.report(mark, "an alias within what it names");
       is_broken_ = true;
       return;
     }
