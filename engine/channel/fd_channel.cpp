@@ -11,7 +11,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -32,8 +31,9 @@ Error lost(int saved_errno, std::string_view direction) {
 }
 
 bool is_socket(int fd) {
-  struct stat found {};
-  return ::fstat(fd, &found) == 0 && S_ISSOCK(found.st_mode);
+  int type = 0;
+  socklen_t size = sizeof type;
+  return ::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) == 0;
 }
 
 void set_non_blocking(int fd) {

@@ -127,4 +127,14 @@ u32 cpu_count() {
   return std::max(1u, std::min(count, cgroup_cpus().value_or(count)));
 }
 
+bool cpu_has(std::string_view feature) {
+  const std::string text = read_whole("/proc/cpuinfo", 1u << 20);
+  for (const auto line : split(text, '\n')) {
+    if (!line.starts_with("flags") && !line.starts_with("Features")) continue;
+    const auto features = split(line, ' ');
+    return std::ranges::find(features, feature) != features.end();
+  }
+  return false;
+}
+
 }  // namespace envsync::os

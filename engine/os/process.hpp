@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sys/types.h>
@@ -61,6 +62,8 @@ void raise_fd_limit();
 std::string random_token();
 /// Processors that this process may use, the cgroup's quota included.
 u32 cpu_count();
+/// Whether /proc/cpuinfo lists a feature, as "aes".
+bool cpu_has(std::string_view feature);
 
 /// Processes of this machine that run from, map, stand in, hold open or mount something below `root`; described,
 /// at most `limit`. Unreadable processes are left out.

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: MIT
 #include <cstdlib>
-#include <filesystem>
-
-#include <unistd.h>
 
 #include <fmt/format.h>
 
+#include "os/paths.hpp"
 #include "transport/transport.hpp"
 
 namespace envsync::transport {
+namespace {
+
+/// The folder of the running program; empty where /proc does not tell.
+std::string program_folder() {
+  const auto self = os::real_path("/proc/self/exe");
+  return self ? self->substr(0, self->rfind('/')) : std::string();
+}
+
+}  // namespace
 
 Result<std::string> find_agent(const std::string& given) {
-  std::vector<std::filesystem::path> places;
+  std::vector<std::string> places;
   const char* named = std::getenv("ENVSYNC_AGENT");
-  if (!given.empty()) {
-    places.emplace_back(given);
-  } else if (named && *named) {
-    places.emplace_back(named);
-  } else {
-    std::error_code error;
-    const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-    if (!error) places = {self.parent_path() / "envsync-agent", self.parent_path() / "../libexec/envsync/envsync-agent"};
-  }
+  if (!given.empty()) places = {given};
+  else if (named && *named) places = {named};
+  else if (const auto folder = program_folder(); !folder.empty())
+    places = {folder + "/envsync-agent", folder.substr(0, folder.rfind('/')) + "/libexec/envsync/envsync-agent"};
   Error error(ErrorCode::failed, "cannot find the agent program");
   for (const auto& place : places) {
-    std::error_code ignored;
-    const auto path = std::filesystem::canonical(place, ignored);
-    if (!ignored && std::filesystem::is_regular_file(path, ignored) && ::access(path.c_str(), R_OK | X_OK) == 0) return path.string();
-    error.causes.push_back(fmt::format("'{}' is not an executable file", printable(place.lexically_normal().string())));
+    if (const auto path = os::real_path(place); path && os::is_executable(*path)) return *path;
+    error.causes.push_back(fmt::format("'{}' is not an executable file", printable(place)));
   }
   error.hints.emplace_back("set ENVSYNC_AGENT to the path of envsync-agent of the same build");
   return error;

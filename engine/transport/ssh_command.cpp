@@ -3,11 +3,11 @@
 // configuration does not forbid.
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <iterator>
 
 #include <fmt/format.h>
 
+#include "os/process.hpp"
 #include "transport/process_channel.hpp"
 #include "transport/ssh.hpp"
 
@@ -70,16 +70,10 @@ Result<SshConfig> ask(const Host& host, const Options& options, const std::vecto
   return error;
 }
 
-bool cpu_has_aes() {
-  std::ifstream in("/proc/cpuinfo");
-  const std::string text{std::istreambuf_iterator<char>(in), {}};
-  return text.find(" aes ") != std::string::npos || text.find(" aes\n") != std::string::npos;
-}
-
 /// True where the ciphers are OpenSSH's own choice, not the user's, and the fast one is among them.
 bool may_choose_cipher(const SshConfig& config, const Host& host, const Options& options) {
   const std::string ciphers = config.get("ciphers");
-  if (ciphers.find(kFastCipher) == std::string::npos || ciphers.starts_with(kFastCipher) || !cpu_has_aes()) return false;
+  if (ciphers.find(kFastCipher) == std::string::npos || ciphers.starts_with(kFastCipher) || !os::cpu_has("aes")) return false;
   const auto defaults = ask(host, options, {"ssh", "-F", "/dev/null", "-G", "x"});
   return defaults && defaults->get("ciphers") == ciphers;
 }
