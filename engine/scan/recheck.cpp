@@ -36,7 +36,6 @@ Result<std::vector<Differs>> recheck(int root_fd, const tree::Tree& tree, std::s
     TRY(now, walk(root_fd, Depth::stats, options, {}));
   }
   const auto then = tree.entries();
-  for (Problem& problem : now.problems) differing.push_back({std::move(problem.path), std::move(problem.what)});
   for (std::size_t i = 0, k = 0; (i < then.size() || k < now.entries.size()) && differing.size() < limit;) {
     const int order = i == then.size() ? 1 : k == now.entries.size() ? -1 : then[i].path.bytes().compare(now.entries[k].path.bytes());
     std::string what;
@@ -47,7 +46,13 @@ Result<std::vector<Differs>> recheck(int root_fd, const tree::Tree& tree, std::s
     if (order <= 0) ++i;
     if (order >= 0) ++k;
   }
-  std::ranges::sort(differing, {}, &Differs::path);
+  for (Problem& problem : now.problems) differing.push_back({std::move(problem.path), std::move(problem.what)});
+  // What became a pipe is gone as well; the reason that says more stays.
+  std::ranges::sort(differing, [](const Differs& a, const Differs& b) {
+    return a.path != b.path ? a.path < b.path : a.what != "is gone" && b.what == "is gone";
+  });
+  const auto [again, end] = std::ranges::unique(differing, {}, &Differs::path);
+  differing.erase(again, end);
   if (differing.size() > limit) differing.resize(limit);
   return differing;
 }
