@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// Private to python/: what a path below site-packages tells by its name.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "python/environment.hpp"
+
+namespace envsync::python {
+
+struct SiteItem {
+  std::string_view below;           // of site-packages; never empty
+  std::string_view top() const;     // its first component
+};
+
+/// Where the path lies below lib*/python*/site-packages; borrows its bytes.
+std::optional<SiteItem> site_item(std::string_view path);
+
+/// From the name of a *.dist-info or *.egg-info.
+std::optional<Distribution> distribution_at(const tree::RelPath& path);
+
+}  // namespace envsync::python
