@@ -47,9 +47,9 @@ std::string normalize_name(std::string_view name) {
   return out;
 }
 
-std::optional<Distribution> distribution_at(const tree::RelPath& path) {
+std::optional<Distribution> distribution_named(std::string_view name) {
   constexpr std::string_view kDistInfo = ".dist-info", kEggInfo = ".egg-info";
-  std::string_view stem = path.name();
+  std::string_view stem = name;
   const bool is_egg = stem.ends_with(kEggInfo);
   if (!is_egg && !stem.ends_with(kDistInfo)) return std::nullopt;
   stem.remove_suffix(is_egg ? kEggInfo.size() : kDistInfo.size());
@@ -62,7 +62,6 @@ std::optional<Distribution> distribution_at(const tree::RelPath& path) {
   out.display_name = std::string(stem.substr(0, dash));
   if (dash != std::string_view::npos) out.version = std::string(stem.substr(dash + 1));
   out.name = normalize_name(out.display_name);
-  out.folder = path;
   return out;
 }
 
@@ -86,9 +85,10 @@ std::vector<Distribution> distributions(const tree::Tree& tree) {
   for (const tree::Entry& entry : tree.entries()) {
     const auto item = site_item(entry.path.bytes());
     if (!item || item->top().size() != item->below.size() || entry.symlink() != nullptr) continue;
-    auto found = distribution_at(entry.path);
+    auto found = distribution_named(entry.path.name());
     // A dist-info is a folder; distutils wrote egg-infos as files too.
     if (!found || (entry.file() != nullptr && !item->below.ends_with(".egg-info"))) continue;
+    found->folder = entry.path;
     out.push_back(*std::move(found));
   }
   std::ranges::sort(out, {}, [](const Distribution& d) { return std::tie(d.name, d.version, d.folder); });

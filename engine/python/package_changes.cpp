@@ -51,6 +51,11 @@ class Owners {
     static const std::string kNobody;
     const auto item = site_item(path);
     if (!item) return kNobody;
+    const std::string_view top = item->top();
+    const auto by_top = tops_.find(std::string(top));
+    if (by_top != tops_.end()) return by_top->second;
+    const bool is_file = top.size() == item->below.size();
+    if (auto name = find_by_top(top, is_file)) return tops_.emplace(std::string(top), *std::move(name)).first->second;
     // Three folders name a namespace package at most: google/cloud/storage.
     std::size_t end = 0;
     for (int depth = 0; depth < 3 && end != std::string_view::npos; ++depth) end = item->below.find('/', end + (depth > 0 ? 1 : 0));
@@ -62,21 +67,25 @@ class Owners {
 
  private:
   static std::optional<std::string> info_of(std::string_view top) {
-    const auto path = tree::RelPath::parse(std::string(top));
-    auto info = path ? distribution_at(*path) : std::nullopt;
+    auto info = distribution_named(top);
     if (!info) return std::nullopt;
     return std::move(info->name);
+  }
+
+  /// A dist-info itself, or a folder or module of a distribution's own name.
+  std::optional<std::string> find_by_top(std::string_view top, bool is_file) const {
+    if (auto info = info_of(top)) return info;
+    const std::string first = normalize_name(stem_of(top, is_file));
+    for (const std::string& name : {first, without_leading_dash(first)}) {
+      if (names_.contains(name)) return name;
+    }
+    return std::nullopt;
   }
 
   /// `key`: up to three components; `ends_in_file`: its last one is the file itself.
   std::string find(std::string_view key, bool ends_in_file) const {
     const std::string_view top = key.substr(0, key.find('/'));
-    if (auto info = info_of(top)) return *std::move(info);
-    const bool is_file = ends_in_file && top.size() == key.size();
-    const std::string first = normalize_name(stem_of(top, is_file));
-    for (const std::string& name : {first, without_leading_dash(first)}) {
-      if (names_.contains(name)) return name;
-    }
+    const std::string first = normalize_name(stem_of(top, ends_in_file && top.size() == key.size()));
     // Folders of a namespace package, the longest name last: ruamel/yaml is ruamel.yaml.
     std::vector<std::string> joined{first};
     for (std::size_t at = key.find('/'); at != std::string_view::npos; at = key.find('/', at + 1)) {
@@ -94,18 +103,19 @@ class Owners {
   /// The one distribution whose dist-info changes and whose name goes on from `folder`, or is its python-: nvidia/cublas
   /// is nvidia-cublas-cu12, dateutil is python-dateutil. Empty where there is none, or more than one.
   std::string only_touched_like(const std::string& folder) const {
-    std::string found;
-    for (const std::string& name : touched_) {
-      if (!name.starts_with(folder + "-") && name != "python-" + folder) continue;
-      if (!found.empty()) return {};
-      found = name;
-    }
-    return found;
+    const auto in_python = touched_.find("python-" + folder);
+    const std::string begin = folder + "-";
+    const auto first = touched_.lower_bound(begin);
+    if (first == touched_.end() || !first->starts_with(begin)) return in_python == touched_.end() ? std::string() : *in_python;
+    const auto second = std::next(first);
+    const bool is_only = (second == touched_.end() || !second->starts_with(begin)) && in_python == touched_.end();
+    return is_only ? *first : std::string();
   }
 
   std::unordered_set<std::string> names_;
   std::set<std::string> touched_;
-  std::unordered_map<std::string, std::string> cache_;
+  std::unordered_map<std::string, std::string> tops_;   // top-level name to owner, where it tells
+  std::unordered_map<std::string, std::string> cache_;  // up to three components to owner, where it does not
 };
 
 std::string version_in(const Versions& versions, const std::string& name) {

@@ -17,7 +17,7 @@ struct SiteItem {
 /// Where the path lies below lib*/python*/site-packages; borrows its bytes.
 std::optional<SiteItem> site_item(std::string_view path);
 
-/// From the name of a *.dist-info or *.egg-info.
-std::optional<Distribution> distribution_at(const tree::RelPath& path);
+/// From the name of a *.dist-info or *.egg-info; without the folder.
+std::optional<Distribution> distribution_named(std::string_view name);
 
 }  // namespace envsync::python
