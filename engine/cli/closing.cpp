@@ -7,7 +7,12 @@ namespace envsync::cli {
 
 namespace {
 
+bool was_not_begun(const Outcome& outcome) {
+  return outcome.kind == OutcomeKind::skipped && outcome.error && info(outcome.error->code).exit_code >= 130;
+}
+
 bool has_failed(const Outcome& outcome) {
+  if (was_not_begun(outcome)) return false;
   return outcome.error.has_value() || outcome.kind == OutcomeKind::failed || outcome.kind == OutcomeKind::refused;
 }
 
@@ -52,18 +57,29 @@ std::string failed_hosts_again(const std::vector<const Outcome*>& outcomes, cons
   return fmt::format("envsync {}{}{}{}", spec(view.verb).name, view.manifest_words, words, view.consent_words);
 }
 
-std::string failure(const Tally& seen, const RunSeen& run, const View& view, const Palette& palette) {
+std::string other_hosts(const Tally& seen) {
   std::string text;
-  if (!run.run_log.empty()) text += fmt::format("{}: the run log is {}\n", palette.bold("note"), safe(run.run_log));
-  if (view.verb == Verb::plan) return text + "Nothing was changed.\n";
-  if (seen.failed.empty()) return text;
-  const std::size_t hosts = run.outcomes.size();
-  if (hosts == 1) return text + failure_text(*seen.failed[0], view, palette);
-  text += palette.red(verb_column("Failed")) + fmt::format("on {} of {}: {}", seen.failed.size(), count(hosts, "host"), names(seen.failed));
   if (seen.committed > 0) text += fmt::format("; {} committed", seen.committed);
   if (seen.unchanged > 0) text += fmt::format("; {} unchanged", seen.unchanged);
-  if (seen.skipped > 0) text += fmt::format("; {} skipped", seen.skipped);
-  return text + fmt::format(". Next: {}\n", failed_hosts_again(seen.failed, view));
+  if (seen.skipped > 0) text += fmt::format("; {} not begun", seen.skipped);
+  return text;
+}
+
+std::string failure(const Tally& seen, const RunSeen& run, const View& view, const Palette& palette) {
+  const std::string hosts = count(run.outcomes.size(), "host");
+  const bool is_plan = view.verb == Verb::plan;
+  std::string text;
+  if (!run.run_log.empty()) text += fmt::format("{}: the run log is {}\n", palette.bold("note"), safe(run.run_log));
+  if (seen.failed.empty() && seen.skipped > 0 && !is_plan) {
+    const std::string again = fmt::format("envsync {}{}{}{}", spec(view.verb).name, view.manifest_words, view.host_words, view.consent_words);
+    return text + palette.red(verb_column("Stopped")) + fmt::format("before {} of {}. Next: {}\n", seen.skipped, hosts, again);
+  }
+  if (seen.failed.size() == 1 && run.outcomes.size() == 1 && !is_plan) return text + failure_text(*seen.failed[0], view, palette);
+  if (!seen.failed.empty() && run.outcomes.size() > 1) {
+    text += palette.red(verb_column("Failed")) + fmt::format("on {} of {}: {}", seen.failed.size(), hosts, names(seen.failed));
+    text += is_plan ? "\n" : fmt::format("{}. Next: {}\n", other_hosts(seen), failed_hosts_again(seen.failed, view));
+  }
+  return is_plan ? text + "Nothing was changed.\n" : text;
 }
 
 std::string applied(const Tally& seen, const RunSeen& run, const View& view, const Palette& palette) {

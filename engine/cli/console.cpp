@@ -19,7 +19,9 @@ constexpr u64 kDifferencesLogged = 1000;
 
 std::string place(const Outcome& outcome) { return outcome.host + ":" + printable(outcome.path); }
 
+/// A host that a stopped run did not begin has not failed.
 bool is_failure(const Outcome& outcome) {
+  if (outcome.kind == OutcomeKind::skipped && outcome.error && info(outcome.error->code).exit_code >= 130) return false;
   return outcome.error.has_value() || outcome.kind == OutcomeKind::failed || outcome.kind == OutcomeKind::refused;
 }
 
@@ -69,11 +71,16 @@ void Console::report(const std::string& text) {
 
 void Console::say_error(const Error& error, Severity severity, const std::string& at, const std::string& host) {
   if (severity != Severity::error && options_.view.is_quiet) return;
-  const std::string key = fmt::format("{}\n{}\n{}", host, static_cast<int>(error.code), error.what);
+  // The same failure of forty hosts, of their common source say, is one message; the closing line names the hosts.
+  const std::string key = fmt::format("{}\n{}\n{}", static_cast<int>(error.code), error.what, join(error.causes, "\n"));
   if (!said_.insert(key).second) return;
-  const bool names_host = host.empty() || error.what.find(host) != std::string::npos;
+  const bool is_plain = severity != Severity::error && !options_.view.shows_host;
+  const bool names_host = is_plain || host.empty() || error.what.find(host) != std::string::npos;
   const ErrorContext context{.severity = severity, .at = names_host ? "" : at, .run_log = log_ != nullptr ? under_home(log_->path(), *io_) : ""};
-  report(error_text(error, options_.err_palette, context));
+  // Errors take several lines each; a blank one keeps them apart.
+  const bool is_next = severity == Severity::error && has_said_error_;
+  has_said_error_ = has_said_error_ || severity == Severity::error;
+  report((is_next ? "\n" : "") + error_text(error, options_.err_palette, context));
 }
 
 void Console::show_error(const Error& error) {
@@ -85,6 +92,7 @@ void Console::show_error(const Error& error) {
 void Console::show(const PlanEvent& plan) {
   saw_changes_ = saw_changes_ || !plan.unchanged;
   const bool is_plan = options_.view.verb == Verb::plan;
+  if (options_.view.verb == Verb::rollback) restored_[plan.host] = plan.route.source;
   if (is_plan) terminal_.done(plan.host);
   if (is_plan || options_.view.is_verbose) print(plan_text(plan, options_.view, options_.out_palette));
   if (!is_plan) return;
@@ -105,9 +113,8 @@ void Console::show(const Outcome& outcome) {
     say_error(with_state(std::move(error), outcome), Severity::error, place(outcome), outcome.host);
     return;
   }
-  OutcomeContext context;
-  context.differences = differences_[outcome.host];
-  if (const auto found = restores_.find(outcome.host); found != restores_.end()) context.restores = found->second;
+  print(take_list(outcome.host));
+  const OutcomeContext context{.restored = restored_[outcome.host], .differences = differences_[outcome.host]};
   if (!options_.view.is_quiet) print(outcome_text(outcome, options_.view, options_.out_palette, context));
   if (options_.view.is_verbose && options_.view.verb != Verb::plan) report(figures_text(outcome));
 }
@@ -117,30 +124,34 @@ void Console::show(const StatusEvent& status) {
   const bool has_drift = status.drift_added + status.drift_removed + status.drift_changed > 0 || (status.current && status.path_absent);
   saw_changes_ = saw_changes_ || has_drift;
   if (status.error) { say_error(*status.error, Severity::error, status.host + ":" + printable(status.path), status.host); return; }
-  print(status_text(status, options_.view, options_.out_palette));
-  heading_ = status.host;
+  print(status_text(status, options_.view, options_.out_palette) + take_list(status.host));
 }
 
 void Console::show(const GenerationEvent& generation) {
-  if (options_.view.verb == Verb::rollback && generation.current && generation.restores) restores_[generation.host] = *generation.restores;
   if (options_.view.verb != Verb::history) return;
-  terminal_.done(generation.host);
-  const std::string heading = fmt::format("{}:{}", safe(generation.host), printable(generation.path));
-  if (heading != heading_) print(options_.out_palette.bold(heading) + "\n");
-  heading_ = heading;
-  print(generation_text(generation, options_.out_palette));
+  std::string& list = listed_[generation.host];
+  if (list.empty()) list = options_.out_palette.bold(fmt::format("{}:{}", safe(generation.host), printable(generation.path))) + "\n";
+  list += generation_text(generation, options_.out_palette);
 }
 
 void Console::show(const DifferenceEvent& difference) {
   ++differences_[difference.host];
-  if (options_.view.verb == Verb::status && !options_.view.lists_files) return;
-  if (options_.view.verb != Verb::status && options_.view.verb != Verb::verify && !options_.view.is_verbose) return;
-  std::string text;
-  if (heading_ != difference.host && options_.view.shows_host) text += options_.out_palette.bold(safe(difference.host)) + "\n";
-  heading_ = difference.host;
-  text += "  " + path_text(difference.line, options_.out_palette);
-  if (!difference.detail.empty()) text += "   (" + safe(difference.detail) + ")";
-  print(text + "\n");
+  const View& view = options_.view;
+  const bool is_listed = view.verb == Verb::verify || view.is_verbose || (view.verb == Verb::status && view.lists_files);
+  if (!is_listed || view.has_json) return;
+  std::string& list = listed_[difference.host];
+  if (list.empty() && view.verb == Verb::verify && view.shows_host) list = options_.out_palette.bold(safe(difference.host)) + "\n";
+  list += "  " + path_text(difference.line, options_.out_palette);
+  if (!difference.detail.empty() && difference.line.kind != 'm' && difference.line.kind != 't') list += "   (" + safe(difference.detail) + ")";
+  list += "\n";
+}
+
+std::string Console::take_list(const std::string& host) {
+  const auto found = listed_.find(host);
+  if (found == listed_.end()) return {};
+  std::string text = std::move(found->second);
+  listed_.erase(found);
+  return text;
 }
 
 void Console::show(const FindingEvent& finding) {

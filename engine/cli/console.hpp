@@ -64,6 +64,7 @@ class Console final : public Observer {
   void say_error(const Error& error, Severity severity, const std::string& at, const std::string& host);
   void print(const std::string& text);      // to stdout, unless JSON has it
   void report(const std::string& text);     // to stderr
+  std::string take_list(const std::string& host);
   SummaryEvent summarise(const Report& report, int exit_code, double seconds) const;
 
   const Io* io_;
@@ -74,13 +75,15 @@ class Console final : public Observer {
   bool is_asking_ = false;
   bool saw_changes_ = false;
   bool has_refusals_ = false;
+  bool has_said_error_ = false;
   std::optional<SummaryEvent> summary_;     // the engine's, held back to the end
   std::map<std::string, Outcome> outcomes_; // by host and path
   std::map<std::string, u64> differences_;  // by host
-  std::map<std::string, u32> restores_;     // by host
+  std::map<std::string, std::string> restored_;  // by host: whose tree a rollback brings back
+  // Hosts work side by side: what belongs together is printed together, when its host is done.
+  std::map<std::string, std::string> listed_;    // by host: differences or generations
   std::set<std::string> said_;              // errors shown: one failure, one message
   std::map<std::string, std::chrono::steady_clock::time_point> progress_written_;  // by host, as JSON
-  std::string heading_;                     // host and path of the last generation or difference shown
 };
 
 }  // namespace envsync::cli

@@ -9,8 +9,10 @@ namespace envsync::cli {
 
 namespace {
 
+/// `failed` says no more than "error" does, so what is no error leaves it out.
 std::string heading(Severity severity, std::string_view code, const Palette& palette) {
-  const std::string bracket = code.empty() ? "" : fmt::format("[{}]", code);
+  const bool is_bare = code.empty() || (severity != Severity::error && code == info(ErrorCode::failed).name);
+  const std::string bracket = is_bare ? "" : fmt::format("[{}]", code);
   switch (severity) {
     case Severity::error: return palette.red("error" + bracket);
     case Severity::warning: return palette.yellow("warning" + bracket);

@@ -14,7 +14,8 @@ int combined_exit_code(const std::vector<int>& codes) {
   // A run that stopped on a signal stops the rest: the reason is one, whatever came before it.
   for (const int code : {143, 130})
     if (std::ranges::find(codes, code) != codes.end()) return code;
-  return std::ranges::any_of(codes, is_success) ? 3 : 1;
+  const auto has_success = [&](int code) { return is_success(code) || code == 3; };
+  return std::ranges::any_of(codes, has_success) ? 3 : 1;
 }
 
 int interrupted_exit_code(int code, int signal) {

@@ -38,7 +38,7 @@ std::string heading(const PlanEvent& plan, const Palette& palette) {
 
 std::string route(const Route& route) {
   const std::string source = route.source == "local" ? "here" : safe(route.source), target = route.target == "local" ? "here" : safe(route.target);
-  if (route.same_host) return fmt::format("{} (source and target are one host: nothing crosses a wire)", target);
+  if (route.same_host) return fmt::format("{} → {} (one host: nothing crosses a wire)", source, target);
   if (route.relayed) return fmt::format("{} → here (relay, nothing stored) → {}", source, target);
   return fmt::format("{} → {}", source, target);
 }
@@ -89,9 +89,9 @@ std::string files(const PlanEvent& plan) {
   if (plan.files_added > 0) parts.push_back("+" + thousands(plan.files_added));
   if (plan.files_removed > 0) parts.push_back("-" + thousands(plan.files_removed));
   if (plan.files_changed > 0) parts.push_back("~" + thousands(plan.files_changed));
-  if (plan.metadata_changed > 0) parts.push_back(fmt::format("{} in modes or times only", thousands(plan.metadata_changed)));
-  if (parts.empty()) parts.emplace_back("none");
-  return fmt::format("{}; {} in the new tree, {}", join(parts, " "), count(plan.paths_total, "path"), human_bytes(plan.bytes_total));
+  std::string changed = join(parts, " ");
+  if (plan.metadata_changed > 0) changed += fmt::format("{}{} in modes or times only", changed.empty() ? "" : ", ", thousands(plan.metadata_changed));
+  return fmt::format("{}; {} in the new tree, {}", changed.empty() ? "none" : changed, count(plan.paths_total, "path"), human_bytes(plan.bytes_total));
 }
 
 std::string content(const PlanEvent& plan) {
@@ -122,9 +122,19 @@ std::string undo(const PlanEvent& plan, const View& view) {
   return fmt::format("{} (returns to generation {})", view.command("rollback"), *plan.generation_now);
 }
 
-std::string path_list(const PlanEvent& plan, const Palette& palette) {
-  std::string out;
-  for (const PathLine& line : plan.paths) out += "  " + path_text(line, palette) + "\n";
+std::string changes(const PlanEvent& plan, const View& view, const Palette& palette) {
+  std::string out = packages(plan, view, palette);
+  out += fact("files", files(plan));
+  if (view.lists_files)
+    for (const PathLine& line : plan.paths) out += "    " + path_text(line, palette) + "\n";
+  out += fact("route", route(plan.route));
+  if (!plan.route.transport.empty())
+    out += fact("transport", safe(plan.route.transport) + (plan.route.transport_reason.empty() ? "" : ": " + safe(plan.route.transport_reason)));
+  out += fact("content", content(plan));
+  out += fact("disk", disk(plan));
+  out += fact("commit", guarantee(plan));
+  out += fact("undo", undo(plan, view));
+  if (!plan.digest.empty()) out += fact("plan", safe(plan.digest));
   return out;
 }
 
@@ -151,25 +161,11 @@ std::string package_text(const PackageLine& line, const Palette& palette) {
 
 std::string plan_text(const PlanEvent& plan, const View& view, const Palette& palette) {
   std::string out = heading(plan, palette);
-  if (!plan.unchanged) {
-    out += packages(plan, view, palette);
-    out += fact("files", files(plan));
-    if (view.lists_files) out += path_list(plan, palette);
-  }
-  out += fact("route", route(plan.route));
-  if (!plan.route.transport.empty())
-    out += fact("transport", safe(plan.route.transport) + (plan.route.transport_reason.empty() ? "" : ": " + safe(plan.route.transport_reason)));
-  if (!plan.unchanged) {
-    out += fact("content", content(plan));
-    out += fact("disk", disk(plan));
-    out += fact("commit", guarantee(plan));
-  }
+  if (!plan.unchanged) out += changes(plan, view, palette);
   for (const std::string& process : plan.in_use) out += fact(&process == &plan.in_use.front() ? "in use" : "", safe(process));
-  if (!plan.unchanged) out += fact("undo", undo(plan, view));
   std::vector<std::string> codes;
   for (const Error& error : plan.refused_by) codes.emplace_back(info(error.code).name);
   if (!codes.empty()) out += fact("refused", palette.red(join(codes, ", ")));
-  if (!plan.digest.empty() && !plan.unchanged) out += fact("plan", safe(plan.digest));
   for (const Finding& finding : plan.findings) out += finding_text(finding, palette);
   return out;
 }

@@ -64,7 +64,7 @@ std::string swapped_text(const Outcome& outcome, const View& view, const Palette
   const std::string subject = view.subject(outcome.host, outcome.environment);
   std::string text;
   if (view.verb == Verb::rollback) {
-    const std::string what = context.restores ? fmt::format("generation {} as {}", *context.restores, generation_of(outcome)) : generation_of(outcome);
+    const std::string what = fmt::format("{} as {}", context.restored.empty() ? "an earlier tree" : safe(context.restored), generation_of(outcome));
     text = line(palette, true, "Restored", fmt::format("{}{}: {}.{}", subject, what, changes_of(outcome), way_back(outcome, view)));
   } else {
     text = line(palette, true, "Committed", fmt::format("{}{}: {}.{}", subject, generation_of(outcome), changes_of(outcome), way_back(outcome, view)));
@@ -88,6 +88,8 @@ std::string outcome_text(const Outcome& outcome, const View& view, const Palette
     case Verb::rollback:
       if (outcome.kind == OutcomeKind::applied || outcome.kind == OutcomeKind::rolled_back) return swapped_text(outcome, view, palette, context);
       if (outcome.kind == OutcomeKind::unchanged) {
+        const bool is_adopted = view.verb == Verb::apply && outcome.generation && !outcome.generation_before;
+        if (is_adopted) return line(palette, true, "Adopted", fmt::format("{}{}: it is what the manifest describes", view.subject(outcome.host, outcome.environment), generation_of(outcome)));
         const std::string what = view.verb == Verb::apply ? "is up to date" : "stays: there is nothing to undo";
         return line(palette, true, "Unchanged", fmt::format("{}{} {}", view.subject(outcome.host, outcome.environment), generation_of(outcome), what));
       }
@@ -109,6 +111,7 @@ std::string failure_text(const Outcome& outcome, const View& view, const Palette
     case OutcomeKind::rolled_back:
       return line(palette, false, "Rolled back", text + (outcome.generation ? fmt::format("; generation {} is current again", *outcome.generation) : "; the old tree is back"));
     case OutcomeKind::applied: case OutcomeKind::unchanged: case OutcomeKind::failed: case OutcomeKind::skipped:
+      if (outcome.error && (outcome.error->code == ErrorCode::interrupted || outcome.error->code == ErrorCode::terminated)) return line(palette, false, "Stopped", text);
       return line(palette, false, "Failed", text);
   }
   return {};

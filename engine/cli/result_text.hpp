@@ -11,7 +11,7 @@
 namespace envsync::cli {
 
 struct OutcomeContext {
-  std::optional<u32> restores;  // a rollback: whose tree is back
+  std::string restored;         // a rollback: whose tree is back, as its plan put it
   u64 differences = 0;          // verify: paths that differ
 };
 

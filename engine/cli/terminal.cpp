@@ -56,7 +56,7 @@ Terminal::Host& Terminal::host(const std::string& name) {
   if (found != hosts_.end()) return *found;
   const Time now = io_->clock->steady();
   if (!hosts_.empty()) options_.shows_host = true;
-  hosts_.push_back({.name = name, .phase = Phase::connect, .since = now, .said = now, .progress = {}, .has_progress = false});
+  hosts_.push_back({.name = name, .phase = Phase::connect, .since = now, .said = now, .progress = {}, .has_progress = false, .is_at_work = true});
   return hosts_.back();
 }
 
@@ -68,13 +68,16 @@ void Terminal::on(const PhaseEvent& event) {
     at.phase = event.phase;
     at.since = now;
   }
+  at.is_at_work = !event.finished;
   const bool says_line = event.finished && (options_.style == ProgressStyle::plain || (options_.style == ProgressStyle::animated && options_.is_verbose));
   if (says_line) {
     at.said = now;
     erase();
     io_->err(finished(event));
+    draw();
   }
-  if (options_.style == ProgressStyle::animated) redraw(now);
+  // The next phase begins at once; a redraw in between would only flicker.
+  if (!event.finished && options_.style == ProgressStyle::animated) redraw(now);
 }
 
 void Terminal::on(const ProgressEvent& event) {
@@ -85,6 +88,7 @@ void Terminal::on(const ProgressEvent& event) {
   at.phase = event.phase;
   at.progress = event;
   at.has_progress = true;
+  at.is_at_work = true;
   if (is_new_phase && options_.style == ProgressStyle::animated) redraw(now);
   else tick();
 }
@@ -100,7 +104,7 @@ void Terminal::tick() {
   if (options_.style == ProgressStyle::animated && now - drawn_at_ >= kRedraw) redraw(now);
   if (options_.style != ProgressStyle::plain) return;
   for (Host& at : hosts_) {
-    if (now - at.said < kSayAgain) continue;
+    if (!at.is_at_work || now - at.said < kSayAgain) continue;
     at.said = now;
     io_->err(options_.palette.green(verb_column(present(at.phase))) + status(at, now) + "\n");
   }
@@ -139,15 +143,19 @@ std::vector<std::string> Terminal::status_lines(Time now) const {
   // A line that wraps, or more lines than the screen has, could not be taken away again.
   const std::size_t width = size.columns > 1 ? size.columns - 1 : 1;
   const std::size_t room = size.rows > 4 ? size.rows - 3 : 1;
-  const auto is_connecting = [](const Host& at) { return at.phase == Phase::connect; };
-  if (options_.may_prompt && std::ranges::any_of(hosts_, is_connecting)) return {};
-  const std::size_t shown = hosts_.size() <= room ? hosts_.size() : room - 1;
-  std::vector<std::string> lines;
-  for (const Host& at : std::span(hosts_).first(shown)) {
-    const std::string verb = verb_column(present(at.phase));
-    lines.push_back(options_.palette.green(verb) + clip(status(at, now), width - std::min(width, columns(verb))));
+  std::vector<const Host*> working;
+  for (const Host& at : hosts_) {
+    if (!at.is_at_work) continue;
+    if (at.phase == Phase::connect && options_.may_prompt) return {};
+    working.push_back(&at);
   }
-  if (shown < hosts_.size()) lines.push_back(clip(verb_column("") + fmt::format("and {} more", count(hosts_.size() - shown, "host")), width));
+  const std::size_t shown = working.size() <= room ? working.size() : room - 1;
+  std::vector<std::string> lines;
+  for (const Host* at : std::span(working).first(shown)) {
+    const std::string verb = verb_column(present(at->phase));
+    lines.push_back(options_.palette.green(verb) + clip(status(*at, now), width - std::min(width, columns(verb))));
+  }
+  if (shown < working.size()) lines.push_back(clip(verb_column("") + fmt::format("and {}", count(working.size() - shown, "more host")), width));
   return lines;
 }
 

@@ -21,7 +21,7 @@ struct TerminalOptions {
   bool shows_host = false;   // else only once a second host, a source say, is seen
   bool is_verbose = false;   // finished phases stay on the screen
   bool may_prompt = false;   // ssh may ask on this terminal while it connects
-  Palette palette;
+  Palette palette{};
 };
 
 class Terminal {
@@ -49,6 +49,7 @@ class Terminal {
     Time said;             // last line about it on a stream that is no terminal
     ProgressEvent progress;
     bool has_progress = false;
+    bool is_at_work = true;   // not between two phases
   };
 
   Host& host(const std::string& name);

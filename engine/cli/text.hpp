@@ -42,7 +42,8 @@ std::string wrap(std::string_view text, std::size_t width, std::string_view firs
 
 class Palette {
  public:
-  explicit Palette(bool has_color = false) : has_color_(has_color) {}
+  Palette() = default;
+  explicit Palette(bool has_color) : has_color_(has_color) {}
   std::string red(std::string_view text) const { return paint("1;31", text); }
   std::string yellow(std::string_view text) const { return paint("1;33", text); }
   std::string green(std::string_view text) const { return paint("1;32", text); }
@@ -53,7 +54,7 @@ class Palette {
 
  private:
   std::string paint(std::string_view code, std::string_view text) const;
-  bool has_color_;
+  bool has_color_ = false;
 };
 
 }  // namespace envsync::cli

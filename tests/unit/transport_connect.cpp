@@ -336,3 +336,18 @@ TEST_CASE("the local agent gets its request as an argument over a socket pair") 
   CHECK(failed.error().code == ErrorCode::connect_failed);
   CHECK(failed.error().sys_errno == ENOENT);
 }
+
+TEST_CASE("an agent that has to finish something alone is not killed when its channel goes") {
+  Machine machine;
+  const std::string go = machine.folder.path("go"), done = machine.folder.path("done");
+  REQUIRE(::mkfifo(go.c_str(), 0600) == 0);
+  REQUIRE(::mkfifo(done.c_str(), 0600) == 0);
+  machine.folder.write("agent", "#!/bin/sh\necho HELLO\ncat >/dev/null\nread word <" + go + "\necho $word >" + done + "\n", 0755);
+  const Host here{.name = "local", .kind = Kind::local, .user = "", .host = "", .port = 0, .identity = "", .jump = "", .command = {}};
+  auto connected = connect(here, machine.options, {}, {});
+  REQUIRE(connected);
+  CHECK(read_line(*connected) == "HELLO");
+  connected->channel.reset();
+  machine.folder.write("go", "finished");
+  CHECK(machine.folder.read("done") == "finished\n");
+}
