@@ -18,7 +18,7 @@ class Channel {
   virtual ~Channel() = default;
   /// At least one byte, or 0 at the end of the stream. ErrorCode::connection_lost on error or past the deadline.
   virtual Result<std::size_t> read(std::span<std::byte> out, Deadline deadline) = 0;
-  /// All of it.
+  /// All of it. Where the other side is gone, what it sent before can still be read: it may say why.
   virtual Result<void> write(ByteView bytes, Deadline deadline) = 0;
   virtual void close_write() = 0;
   /// Wakes both threads; they return errors. Safe from any thread.

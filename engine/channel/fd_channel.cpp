@@ -84,6 +84,7 @@ class FdChannel final : public Channel {
 
   Result<void> write(ByteView bytes, Deadline deadline) override {
     while (!bytes.empty()) {
+      if (is_peer_gone_) return lost(EPIPE, "write to");
       if (is_dead_ || write_fd_ < 0) return lost("the connection was closed on this side");
       const ssize_t done = writes_socket_ ? ::send(write_fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL) : write_quietly(write_fd_, bytes);
       if (done >= 0) {
@@ -91,6 +92,10 @@ class FdChannel final : public Channel {
         continue;
       }
       if (errno == EINTR) continue;
+      if (errno == EPIPE || errno == ECONNRESET) {
+        is_peer_gone_ = true;
+        return lost(EPIPE, "write to");
+      }
       if (errno != EAGAIN) return die(lost(errno, "write to"));
       TRY_STATUS(await(write_fd_, POLLOUT, deadline, "the other side took nothing in the time allowed"));
     }
@@ -134,6 +139,7 @@ class FdChannel final : public Channel {
   os::Fd wake_;   // readable once aborted
   int write_fd_ = -1;
   bool writes_socket_ = false;
+  bool is_peer_gone_ = false;  // of the writer thread
   std::atomic<bool> is_dead_ = false;
 };
 

@@ -48,6 +48,7 @@ Result<std::size_t> read_at(int fd, u64 offset, std::span<std::byte> out, std::s
 /// A whole small file; more than `limit` bytes is an error.
 Result<std::string> read_small(int at, std::string_view rel, std::size_t limit);
 struct DirEntry { std::string name; Kind kind; };                   // kind other where the filesystem does not tell
+/// Unsorted, from the beginning; `dir_fd` is open for reading and listed by one thread at a time.
 Result<std::vector<DirEntry>> list(int dir_fd, std::string_view name_for_errors);
 using XattrList = std::vector<std::pair<std::string, std::string>>; // sorted by name
 /// All attributes of an entry, links included (through /proc/self/fd where needed). Unsupported: empty.
@@ -57,7 +58,8 @@ Result<Space> space(int fd);
 /// The clock that the filesystem stamps with: CLOCK_REALTIME_COARSE.
 i64 filesystem_clock_ns();
 
-/// What changes a disk. One object per transaction; safe to use from several threads.
+/// What changes a disk. One object per transaction; safe to use from several threads. Modes of new entries pass the umask.
+/// allocate() sets the size where the filesystem reserves and leaves it where it cannot.
 class Files {
  public:
   virtual ~Files() = default;
@@ -115,7 +117,8 @@ class PosixFiles final : public Files {
 
 /// Writes `bytes` to `rel` by a sibling temporary file, fsync and rename: readers see the old file or the new.
 Result<void> replace_file(Files&, int at, const std::string& rel, ByteView bytes, u32 mode);
-/// Deletes everything below and including `rel`, never crossing a mount nor following a link. Absent: success.
+/// Deletes everything below and including `rel`, never crossing a mount nor following a link; folders that are closed to their
+/// owner are opened first. Absent: success. On an error part of the tree is gone.
 Result<void> remove_tree(Files&, int at, const std::string& rel);
 /// mkdir -p beneath `at`.
 Result<void> make_dirs(Files&, int at, std::string_view rel, u32 mode);

@@ -24,7 +24,8 @@ class TreeRemover {
   TreeRemover(Files& files, int at, std::string rel) : files_(files), at_(at), path_(std::move(rel)) {}
 
   Result<void> run() {
-    TRY_STATUS(enter(at_, path_, path_.size()));
+    TRY(bool is_there, enter(at_, path_, path_.size()));
+    if (!is_there) return ok();
     while (!stack_.empty()) {
       if (stack_.back().folders.empty()) {
         TRY_STATUS(leave());
@@ -35,7 +36,8 @@ class TreeRemover {
       TRY(const int dir, descriptor());
       const std::size_t length = path_.size();
       path_ += "/" + name;
-      TRY_STATUS(enter(dir, name, length));
+      TRY(is_there, enter(dir, name, length));
+      if (!is_there) path_.resize(length);
     }
     return ok();
   }
@@ -47,9 +49,13 @@ class TreeRemover {
     std::vector<std::string> folders;  // still to be deleted
   };
 
-  /// Opens `name` in `dir`, deletes what is no folder, and pushes it. `path_` names it already.
-  Result<void> enter(int dir, std::string_view name, std::size_t parent_length) {
-    TRY(Fd fd, open(dir, name));
+  /// Opens `name` in `dir`, deletes what is no folder, and pushes it; false where somebody else deleted it. `path_` names it
+  /// already.
+  Result<bool> enter(int dir, std::string_view name, std::size_t parent_length) {
+    auto opened = open(dir, name);
+    if (!opened && opened.error().sys_errno == ENOENT) return false;
+    if (!opened) return std::move(opened).error();
+    Fd fd = std::move(*opened);
     TRY(auto entries, list(fd.get(), path_));
     Folder folder;
     folder.parent_length = parent_length;
@@ -60,7 +66,7 @@ class TreeRemover {
     folder.fd = std::move(fd);
     stack_.push_back(std::move(folder));
     if (stack_.size() > kOpenFoldersMax) stack_[stack_.size() - 1 - kOpenFoldersMax].fd.reset();
-    return ok();
+    return true;
   }
 
   Result<Fd> open(int dir, std::string_view name) {

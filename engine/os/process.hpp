@@ -31,8 +31,9 @@ class [[nodiscard]] Child {
   pid_t pid() const noexcept { return pid_; }
   /// Exit status as the shell gives it (128 + signal); nullopt when the deadline passed first. Asked again: the same.
   std::optional<int> wait(Deadline);
-  /// Safe while another thread waits.
   void kill_now() noexcept;
+  /// Gives the child up: it runs on, and nobody here awaits it.
+  void release() noexcept { pid_ = -1; }
 
  private:
   pid_t pid_ = -1;

@@ -68,7 +68,8 @@ Result<std::unique_ptr<ProcessChannel>> ProcessChannel::start(const std::vector<
 
 ProcessChannel::~ProcessChannel() {
   stream_.reset();
-  finish(kGoodbye);
+  if (!child_.wait(deadline_in(kGoodbye))) child_.release();
+  stop_draining();
 }
 
 void ProcessChannel::drain() {
@@ -86,13 +87,16 @@ std::optional<int> ProcessChannel::finish(Seconds patience) {
     child_.kill_now();
     child_.wait(kNoDeadline);
   }
-  if (drainer_.joinable()) {
-    // A process that the child left behind, as a persisting master of ssh, may hold the pipe open for ever.
-    drained_.wait_for(kLastWords);
-    errors_->abort();
-    drainer_.join();
-  }
+  stop_draining();
   return status;
+}
+
+void ProcessChannel::stop_draining() {
+  if (!drainer_.joinable()) return;
+  // A process that the child left behind, as a persisting master of ssh, may hold the pipe open for ever.
+  drained_.wait_for(kLastWords);
+  errors_->abort();
+  drainer_.join();
 }
 
 Result<Captured> capture(const std::vector<std::string>& argv, Seconds patience, std::size_t limit) {

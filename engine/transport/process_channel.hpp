@@ -29,8 +29,9 @@ class BoundedText {
   bool is_cut_ = false;
 };
 
-/// Owns the child: the destructor closes its input and gives it a second to end before it kills it, so that an ssh which
-/// others share as their master can say goodbye. A thread drains stderr.
+/// The destructor closes the stream and gives the child a second to end; a child that runs on is left alone, for an agent may be
+/// in the middle of a commit, which it finishes without us, and an ssh may be the master of other connections. A thread drains
+/// stderr.
 class ProcessChannel final : public channel::Channel {
  public:
   enum class Wiring : u8 { pipes, socket };
@@ -52,6 +53,7 @@ class ProcessChannel final : public channel::Channel {
  private:
   ProcessChannel() : stderr_log_(std::make_shared<BoundedText>()) {}
   void drain();
+  void stop_draining();
 
   os::Child child_;
   std::unique_ptr<channel::Channel> stream_;

@@ -25,7 +25,8 @@ struct Host {
   u16 port = 0;                       // 0: as ssh_config says
   std::string identity;               // -i
   std::string jump;                   // -J
-  std::vector<std::string> command;   // Kind::command: argv; its stdin and stdout reach `sh` on the host
+  /// Kind::command: argv; its stdin and stdout reach `sh` on the host. Where it ends in "--", `sh` is appended.
+  std::vector<std::string> command;
 };
 
 struct Options {
@@ -37,7 +38,8 @@ struct Options {
   Seconds connect_timeout{30};
 };
 
-/// The agent's end, started: the next byte read is its first frame.
+/// The agent's end, started: the next byte read is its first frame. Destroying the channel ends the stream and not the agent: what
+/// the agent finishes alone, it finishes.
 struct Connected {
   std::unique_ptr<channel::Channel> channel;
   bool agent_uploaded = false;

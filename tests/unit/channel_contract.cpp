@@ -18,8 +18,10 @@ namespace {
 
 constexpr Seconds kLong{30};
 
-/// The other side: it gives back what it is given and ends when that ends; `mute`: it neither reads nor writes.
-enum class Manner { echo, mute };
+/// The other side: it gives back what it is given and ends when that ends; `mute`: it neither reads nor writes; `last_words`:
+/// it says them and ends.
+enum class Manner { echo, mute, last_words };
+constexpr std::string_view kLastWords = "out of order\n";
 
 class SocketPeer {
  public:
@@ -27,6 +29,10 @@ class SocketPeer {
     auto ends = os::make_socket_pair().value();
     near_ = make_fd_channel(std::move(ends.first), os::Fd());
     far_ = std::move(ends.second);
+    if (manner == Manner::last_words) {
+      REQUIRE(::send(far_.get(), kLastWords.data(), kLastWords.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(kLastWords.size()));
+      die();
+    }
     if (manner == Manner::echo) thread_ = std::thread([fd = far_.get()] { echo(fd); });
   }
   ~SocketPeer() { die(); }
@@ -61,8 +67,11 @@ class ChildPeer {
  public:
   explicit ChildPeer(Manner manner) {
     auto to_child = os::make_pipe().value(), from_child = os::make_pipe().value();
-    const std::vector<std::string> argv = manner == Manner::echo ? std::vector<std::string>{"cat"} : std::vector<std::string>{"sleep", "1000"};
+    std::vector<std::string> argv = {"cat"};
+    if (manner == Manner::mute) argv = {"sleep", "1000"};
+    if (manner == Manner::last_words) argv = {"echo", std::string(kLastWords.substr(0, kLastWords.size() - 1))};
     child_ = os::spawn(argv, {.in = to_child.read.get(), .out = from_child.write.get()}).value();
+    if (manner == Manner::last_words) child_.wait(deadline_in(kLong));
     near_ = make_fd_channel(std::move(from_child.read), std::move(to_child.write));
   }
   Channel& channel() { return *near_; }
@@ -166,4 +175,11 @@ TEST_CASE_TEMPLATE("the other's death ends a read", Peer, SocketPeer, ChildPeer)
   Peer peer(Manner::echo);
   peer.die();
   CHECK(read_all(peer.channel()).empty());
+}
+
+TEST_CASE_TEMPLATE("what the other side said before it went can be read after a failed write", Peer, SocketPeer, ChildPeer) {
+  Peer peer(Manner::last_words);
+  CHECK(is_lost(peer.channel().write(as_bytes("x"), deadline_in(kLong))));
+  CHECK(is_lost(peer.channel().write(as_bytes("x"), deadline_in(kLong))));
+  CHECK(as_text(read_all(peer.channel())) == kLastWords);
 }
