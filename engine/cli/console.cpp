@@ -95,7 +95,12 @@ void Console::show(const PlanEvent& plan) {
   if (options_.view.verb == Verb::rollback) restored_[plan.host] = plan.route.source;
   if (is_plan) terminal_.done(plan.host);
   if (is_plan || options_.view.is_verbose) print(plan_text(plan, options_.view, options_.out_palette));
-  if (!is_plan) return;
+  if (!is_plan) {
+    // The plan itself is shown by `plan`; what it warns of must not pass unseen.
+    for (const Finding& finding : plan.findings)
+      if (finding.severity != Severity::note && !options_.view.is_quiet && !options_.view.is_verbose) report(finding_text(finding, options_.err_palette));
+    return;
+  }
   has_refusals_ = has_refusals_ || !plan.refused_by.empty();
   for (const Error& error : plan.refused_by) say_error(error, Severity::error, plan.host + ":" + printable(plan.path), plan.host);
 }

@@ -96,7 +96,7 @@ std::string files(const PlanEvent& plan) {
 
 std::string content(const PlanEvent& plan) {
   std::string out = fmt::format("{} to read, at most {} to send, {} to write", human_bytes(plan.bytes_wanted), human_bytes(plan.bytes_to_send), human_bytes(plan.bytes_to_write));
-  if (plan.seconds_expected) out += fmt::format(", about {}", duration(*plan.seconds_expected));
+  if (plan.seconds_expected) out += fmt::format(", about {}", rough_duration(*plan.seconds_expected));
   return out;
 }
 

@@ -51,12 +51,12 @@ Signals::Signals() {
     if (count == 1 && byte == 's') source_.request_stop();
   });
   handle(SIGPIPE, SIG_IGN);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before{};
-    // Whoever started us with nohup wants SIGHUP ignored.
-    if (::sigaction(number, nullptr, &before) == 0 && before.sa_handler == SIG_IGN) continue;
-    handle(number, on_signal);
-  }
+  handle(SIGINT, on_signal);
+  handle(SIGTERM, on_signal);
+  // Whoever started us with nohup wants SIGHUP ignored. A shell's background job has SIGINT ignored too, but there nobody chose it.
+  struct sigaction before{};
+  const bool is_ignored = ::sigaction(SIGHUP, nullptr, &before) == 0 && before.sa_handler == SIG_IGN;
+  if (!is_ignored) handle(SIGHUP, on_signal);
 }
 
 Signals::~Signals() {

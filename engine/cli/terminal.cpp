@@ -96,7 +96,6 @@ void Terminal::on(const ProgressEvent& event) {
 void Terminal::done(const std::string& host) {
   erase();
   std::erase_if(hosts_, [&](const Host& h) { return h.name == host; });
-  draw();
 }
 
 void Terminal::tick() {
@@ -121,7 +120,7 @@ std::string Terminal::status(const Host& at, Time now) const {
     if (p.bytes_per_second > 0) parts.push_back(rate(p.bytes_per_second));
   }
   const bool is_estimated = at.has_progress && at.progress.seconds_left.has_value();
-  if (is_estimated) parts.push_back(duration(std::max(1.0, *at.progress.seconds_left)) + " left");
+  if (is_estimated) parts.push_back(rough_duration(*at.progress.seconds_left) + " left");
   else if (const double taken = seconds(now - at.since); taken >= 1) parts.push_back(duration(taken));
   return join(parts, "  ");
 }

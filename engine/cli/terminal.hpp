@@ -31,7 +31,7 @@ class Terminal {
 
   void on(const PhaseEvent& event);
   void on(const ProgressEvent& event);
-  /// The host has its outcome: its line goes.
+  /// The host has its outcome: its line goes. Like erase(), to be followed by what is written and draw().
   void done(const std::string& host);
   /// Time passed: redraws, or says that a host is still at work.
   void tick();

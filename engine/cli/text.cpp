@@ -64,6 +64,11 @@ std::string long_duration(double seconds, std::string_view before) {
   return seconds < 1 ? std::string() : std::string(before) + duration(seconds);
 }
 
+std::string rough_duration(double seconds) {
+  if (!(seconds > 1)) return "1 s";
+  return seconds < 9.95 ? fmt::format("{:.0f} s", seconds) : duration(seconds);
+}
+
 std::string bytes_of_bytes(u64 done, u64 total) {
   const std::string all = human_bytes(total);
   std::string some = human_bytes(done);

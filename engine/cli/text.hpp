@@ -21,6 +21,8 @@ std::string count(u64 number, std::string_view noun);
 std::string duration(double seconds);
 /// duration() from one second on, else nothing; with `before` in front.
 std::string long_duration(double seconds, std::string_view before = {});
+/// An estimate, in whole seconds: "7 s", never "0 s".
+std::string rough_duration(double seconds);
 /// "3.1 of 5.0 GB", "850 MB of 12 GB".
 std::string bytes_of_bytes(u64 done, u64 total);
 std::string rate(double bytes_per_second);

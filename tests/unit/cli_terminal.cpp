@@ -89,6 +89,7 @@ TEST_CASE("on a terminal one line shows phase, bytes of bytes, rate and time lef
   terminal.on(sends("gpu", 3'100'000'000));
   CHECK(shown.screen.lines() == Lines{"   Sending 3.1 of 5.0 GB  118 MB/s  16 s left"});
   terminal.done("gpu");
+  terminal.draw();
   CHECK(shown.screen.lines().empty());
 }
 
@@ -103,9 +104,12 @@ TEST_CASE("several hosts have a line each; what is printed in between stays abov
   shown.bench.io.err("warning: x\n");
   terminal.draw();
   terminal.done("web-02");
+  terminal.draw();
   CHECK(shown.screen.lines() == Lines{"warning: x", "   Sending web-01", "  Scanning web-03"});
   terminal.done("web-01");
+  terminal.draw();
   terminal.done("web-03");
+  terminal.draw();
   CHECK(shown.screen.lines() == Lines{"warning: x"});
 }
 
@@ -120,8 +124,10 @@ TEST_CASE("status lines never wrap and never outgrow the screen") {
   CHECK(lines[0] == "  Scanning a-host-…");
   CHECK(lines[4] == "           and 5 m…");
   for (int i = 0; i < 8; ++i) terminal.done("a-host-with-a-long-name-" + std::to_string(i));
+  terminal.draw();
   CHECK(shown.screen.lines().size() == 1);
   terminal.done("a-host-with-a-long-name-8");
+  terminal.draw();
   CHECK(shown.screen.lines().empty());
 }
 
@@ -195,6 +201,7 @@ TEST_CASE("quiet shows no progress at all") {
   terminal.tick();
   terminal.on(ends("gpu", Phase::transfer, 100, 1, 1));
   terminal.done("gpu");
+  terminal.draw();
   CHECK(shown.plain.empty());
 }
 

@@ -29,6 +29,9 @@ TEST_CASE("durations have the unit that a person would choose") {
   CHECK(duration(-1) == "0.0 s");
   CHECK(duration(1e300) == "over 99 h");
   CHECK(duration(std::numeric_limits<double>::quiet_NaN()) == "over 99 h");
+  CHECK(rough_duration(7.4) == "7 s");
+  CHECK(rough_duration(0) == "1 s");
+  CHECK(rough_duration(std::numeric_limits<double>::infinity()) == "over 99 h");
   CHECK(long_duration(0.9) == "");
   CHECK(long_duration(2, " in ") == " in 2.0 s");
 }
