@@ -19,7 +19,7 @@ std::string utf8(std::string_view text) { return is_utf8(text) ? std::string(tex
 Json opening(const Envelope& envelope, std::string_view event, const std::string& host, std::string_view code = {}) {
   Json json;
   json["v"] = 1;
-  json["run"] = utf8(envelope.run);
+  json["run"] = envelope.run.empty() ? Json(nullptr) : Json(utf8(envelope.run));
   json["ts"] = rfc3339(envelope.now_ns);
   json["event"] = event;
   json["host"] = host.empty() ? Json(nullptr) : Json(utf8(host));

@@ -11,7 +11,7 @@
 namespace envsync::cli {
 
 struct Envelope {
-  std::string run;      // names this run's log; every line carries it
+  std::string run;      // names this run's log; every line carries it. Empty (null): nothing was run
   i64 now_ns = 0;
 };
 
