@@ -108,6 +108,9 @@ struct Recovered {
 /// Finishes or undoes what an interrupted run left, by the table in engine/ARCHITECTURE.md. ErrorCode::interference deletes nothing.
 Result<Recovered> recover(State&, const Lock&);
 
+/// Records the tree as observed, without touching it: generation 0 of a path that envsync did not know, else the next number.
+Result<u32> adopt(State&, const Lock&, RecordHead head, const tree::Tree& observed);
+
 struct PruneRequest { std::optional<u32> keep; std::vector<u32> drop; bool all = false; };
 struct Pruned { std::vector<u32> generations; u64 contents = 0; u64 bytes_freed = 0; };
 /// `all` removes the state folder itself; the environment stays. `keep` counts beside the current and 0.

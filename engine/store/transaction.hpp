@@ -56,6 +56,7 @@ struct Accepted {
 /// Borrows State and Lock: both must outlive it. Dropping one that is not committed leaves its staging as leftovers.
 class Transaction {
  public:
+  struct Impl;  // store's own
   /// Probes the place, checks space, builds what this host can give. `observed` is the scan of the live tree; it is
   /// moved in. After an error nothing is changed at the path; staging may hold leftovers.
   static Result<Transaction> begin(State&, const Lock&, Begin, scan::Scan observed, scan::StatCache& cache, const StepSink&);
@@ -82,7 +83,6 @@ class Transaction {
   Result<void> abandon();
 
  private:
-  struct Impl;
   explicit Transaction(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };

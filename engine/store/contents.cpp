@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+// Where each missing content comes from, cheapest first: the live tree, the pool, leftovers of earlier runs, another folder of
+// this host; the rest is wanted from the source. Whatever is taken is verified while it is taken.
+#include <algorithm>
+
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "store/hash_file.hpp"
+#include "store/leftovers.hpp"
+#include "store/tx_impl.hpp"
+
+namespace envsync::store {
+namespace {
+
+enum class From : u8 { nothing, live, pool, leftover, same_host, source };
+
+struct Job {
+  const std::vector<u32>* users = nullptr;
+  const ContentId* content = nullptr;
+  From from = From::source;
+  std::string path;                  // beneath its origin
+  int at = -1;
+  bool may_move = false;             // a leftover that has no other link
+};
+
+u64 on_disk(u64 size) { return (size + 4095) / 4096 * 4096; }
+
+}  // namespace
+
+class ContentFinder {
+ public:
+  ContentFinder(Transaction::Impl& t, const StepSink& sink) : t_(t), sink_(sink) {}
+
+  Result<void> run() {
+    for (auto& [content, users] : t_.plan.contents) {
+      Job job;
+      job.users = &users;
+      job.content = &content;
+      if (content.size == 0) job.from = From::nothing;
+      jobs_.push_back(std::move(job));
+    }
+    std::ranges::sort(jobs_, [this](const Job& a, const Job& b) { return before(a, b); });
+    if (t_.begin.use_local_content) {
+      find_live();
+      TRY_STATUS(find_in_pool());
+      TRY_STATUS(find_leftovers());
+      TRY_STATUS(find_on_same_host());
+    }
+    TRY_STATUS(check_space());
+    TRY_STATUS(take_all());
+    TRY_STATUS(leftovers_.remove(*t_.files));
+    list_wanted();
+    return ok();
+  }
+
+ private:
+  const tree::Entry& first(const Job& job) const { return t_.desired()[job.users->front()]; }
+
+  /// In order of folder, the files of one together; large ones after all small ones.
+  bool before(const Job& a, const Job& b) const {
+    const bool a_large = a.content->size > content::kSegmentBytes, b_large = b.content->size > content::kSegmentBytes;
+    if (a_large != b_large) return b_large;
+    const std::string_view a_path = first(a).path.bytes(), b_path = first(b).path.bytes();
+    const auto folder = [](std::string_view path) { return path.substr(0, path.rfind('/') == std::string_view::npos ? 0 : path.rfind('/')); };
+    const int order = folder(a_path).compare(folder(b_path));
+    return order != 0 ? order < 0 : a_path < b_path;
+  }
+
+  bool any_missing() const {
+    return std::ranges::any_of(jobs_, [](const Job& job) { return job.from == From::source; });
+  }
+
+  void find_live() {
+    if (!any_missing()) return;
+    std::unordered_map<ContentId, u32, content::ContentIdHash> found;
+    for (u32 i = 0; i < t_.base().size(); ++i)
+      if (const tree::File* file = t_.base()[i].file(); file && t_.plan.contents.contains(file->content())) found.emplace(file->content(), i);
+    for (Job& job : jobs_) {
+      const auto at = found.find(*job.content);
+      if (job.from != From::source || at == found.end()) continue;
+      job.from = From::live;
+      job.at = t_.live.get();
+      job.path = t_.base()[at->second].path.bytes();
+    }
+  }
+
+  Result<void> find_in_pool() {
+    if (!any_missing()) return ok();
+    TRY(const auto pool, list_pool(t_.state->fd()));
+    for (Job& job : jobs_) {
+      if (job.from != From::source || !std::ranges::binary_search(pool, *job.content)) continue;
+      job.from = From::pool;
+      job.at = t_.state->fd();
+      job.path = content_path(*job.content);
+    }
+    return ok();
+  }
+
+  Result<void> find_leftovers() {
+    TRY(leftovers_, Leftovers::open(*t_.state, t_.tx));
+    if (leftovers_.empty() || !any_missing()) return ok();
+    Contents missing;
+    for (const Job& job : jobs_)
+      if (job.from == From::source) missing.insert(*job.content);
+    TRY_STATUS(leftovers_.identify(missing, *t_.cache, sink_, t_.bytes_read));
+    for (Job& job : jobs_) {
+      const Leftovers::File* file = job.from == From::source ? leftovers_.find(*job.content) : nullptr;
+      if (!file) continue;
+      job.from = From::leftover;
+      job.at = file->at;
+      job.path = file->path;
+      job.may_move = file->may_move;
+    }
+    return ok();
+  }
+
+  Result<void> find_on_same_host() {
+    if (t_.begin.same_host_source.empty() || !any_missing()) return ok();
+    TRY(same_host_, os::open_dir_absolute(t_.begin.same_host_source));
+    std::unordered_map<u32, const tree::RelPath*> given;
+    for (const auto& [index, path] : t_.begin.same_host_paths) given.emplace(index, &path);
+    for (Job& job : jobs_) {
+      if (job.from != From::source) continue;
+      job.from = From::same_host;
+      job.at = same_host_.get();
+      job.path = first(job).path.bytes();
+      for (const u32 user : *job.users)
+        if (const auto path = given.find(user); path != given.end()) {
+          job.path = path->second->bytes();
+          break;
+        }
+    }
+    return ok();
+  }
+
+  Result<void> check_space() {
+    u64 bytes = 0, inodes = t_.plan.folders.size();
+    for (const Job& job : jobs_) {
+      const u64 copies = job.users->size() - (job.from == From::leftover && job.may_move ? 1 : 0);
+      bytes += copies * on_disk(job.content->size);
+      inodes += copies;
+    }
+    bytes += t_.plan.folders.size() * 4096;
+    return t_.check_space(bytes, inodes, leftovers_.bytes());
+  }
+
+  Result<void> take_all() {
+    u64 files = 0, bytes = 0;
+    std::vector<Job*> work;
+    for (Job& job : jobs_) {
+      if (job.from == From::source) continue;
+      work.push_back(&job);
+      files += job.users->size();
+      bytes += job.content->size;
+    }
+    Progress progress(sink_, Phase::stage, files, bytes);
+    TRY_STATUS(for_each_index(work.size(), 16, [&](std::size_t i) -> Result<void> {
+      TRY(const bool is_taken, take(*work[i]));
+      if (!is_taken) work[i]->from = From::source;
+      else progress.add(work[i]->users->size(), work[i]->content->size);
+      return ok();
+    }));
+    progress.finish();
+    return ok();
+  }
+
+  /// False: what lies there is not that content any more.
+  Result<bool> take(const Job& job) {
+    const u32 index = job.users->front();
+    if (job.from == From::nothing) {
+      if (content::digest_of({}) != job.content->digest)
+        return Error(ErrorCode::protocol, fmt::format("an empty file with a digest of its own: '{}'", t_.shown(first(job).path)));
+      TRY_STATUS(t_.make_small(index, {}));
+    } else if (job.from == From::leftover && job.may_move) {
+      TRY_STATUS(t_.take_file(index, job.at, job.path));
+      ++t_.files_linked;
+    } else {
+      TRY(const bool is_taken, job.from == From::pool ? take_from_pool(job, index) : copy(job, index));
+      if (!is_taken) return false;
+    }
+    TRY_STATUS(t_.finish_content(*job.users));
+    return true;
+  }
+
+  Result<bool> copy(const Job& job, u32 index) {
+    auto from = os::open_file(job.at, job.path);
+    bool is_same = false;
+    if (from) {
+      TRY(is_same, t_.make_copy(index, from->get()));
+    }
+    if (is_same) ++t_.files_copied;
+    if (is_same || job.from != From::same_host) return is_same;
+    Error error(ErrorCode::source_changed, fmt::format("'{}/{}' is not what it was when it was scanned", printable(t_.begin.same_host_source), printable(job.path)));
+    return from ? error : std::move(error).cause(from.error().what);
+  }
+
+  /// A link where nothing about the file changes; the pool's own name goes at accept.
+  Result<bool> take_from_pool(const Job& job, u32 index) {
+    TRY(const auto stat, os::stat_if_exists(job.at, job.path));
+    if (!stat || stat->size != job.content->size) return false;
+    if (job.users->size() > 1 || !fits(*stat, job, t_.desired()[index])) return copy(job, index);
+    auto found = hash_file(job.at, job.path);
+    if (!found || *found != *job.content) return false;
+    t_.bytes_read += found->size;
+    const std::string to = t_.staged_path(t_.desired()[index].path);
+    if (!t_.files->link(job.at, job.path, t_.dir.get(), to)) return copy(job, index);
+    TRY(const os::Stat made, os::stat_at(t_.dir.get(), to));
+    t_.staged[index] = scan::key_of(made);
+    ++t_.files_linked;
+    return true;
+  }
+
+  bool fits(const os::Stat& stat, const Job& job, const tree::Entry& entry) const {
+    if (stat.mode != entry.mode || (t_.begin.write_mtime && stat.mtime_ns != entry.mtime_ns)) return false;
+    const tree::Owner owner = t_.begin.preserve_owner ? entry.owner : tree::Owner{::geteuid(), ::getegid()};
+    const bool is_owner = (stat.uid == owner.uid && stat.gid == owner.gid) || (!t_.begin.preserve_owner && ::geteuid() == 0);
+    if (!is_owner) return false;
+    const auto xattrs = os::xattrs(job.at, job.path);
+    if (!xattrs) return false;
+    tree::Xattrs managed;
+    for (const auto& x : *xattrs)
+      if (x.first.starts_with("user.") || x.first == "security.capability") managed.push_back(x);
+    return managed == entry.xattrs;
+  }
+
+  void list_wanted() {
+    for (const Job& job : jobs_) {
+      if (job.from != From::source) continue;
+      const u32 index = job.users->front();
+      t_.needs.wanted.push_back(index);
+      t_.needs.wanted_bytes += job.content->size;
+      t_.wanted.emplace(index, false);
+    }
+    t_.wanted_left = t_.needs.wanted.size();
+  }
+
+  Transaction::Impl& t_;
+  const StepSink& sink_;
+  std::vector<Job> jobs_;
+  Leftovers leftovers_;
+  os::Fd same_host_;
+};
+
+Result<void> Transaction::Impl::find_contents(const StepSink& sink) { return ContentFinder(*this, sink).run(); }
+
+}  // namespace envsync::store

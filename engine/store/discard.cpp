@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+#include "store/discard.hpp"
+
+#include <atomic>
+#include <cerrno>
+
+#include "store/workers.hpp"
+
+namespace envsync::store {
+namespace {
+
+constexpr u32 kOwnerAll = 0700;
+constexpr std::size_t kFoldersPerThread = 64;
+
+enum class What : u8 { everything, shared };
+
+std::string joined(const std::string& a, const std::string& b) {
+  return a.empty() ? b : b.empty() ? a : a + "/" + b;
+}
+
+class Discard {
+ public:
+  Discard(os::Files& files, int at, const std::string& rel, const Twin& twin, scan::StatCache& cache, What what)
+      : files_(files), at_(at), rel_(rel), twin_(twin), cache_(cache), what_(what) {}
+
+  Result<Discarded> run() {
+    TRY(const auto top, os::stat_if_exists(at_, rel_));
+    if (!top) return Discarded{};
+    if (top->kind != os::Kind::directory) {
+      TRY_STATUS(remove_file(at_, rel_, twin_.at, twin_.rel));
+      return Discarded{files_gone_, bytes_gone_};
+    }
+    TRY_STATUS(collect());
+    TRY_STATUS(for_each_index(folders_.size(), kFoldersPerThread, [this](std::size_t i) { return empty(folders_[i]); }));
+    if (what_ == What::everything)
+      for (std::size_t i = folders_.size(); i-- > 0;) TRY_STATUS(remove_folder(folders_[i].below));
+    return Discarded{files_gone_, bytes_gone_};
+  }
+
+ private:
+  struct Folder {
+    std::string below;               // beneath rel_
+    std::vector<std::string> files;
+  };
+
+  /// A folder that lost its owner's bits is opened all the same: it is ours.
+  Result<os::Fd> open_folder(const std::string& below) {
+    auto opened = os::open_dir(at_, joined(rel_, below));
+    if (opened || opened.error().sys_errno != EACCES || what_ != What::everything) return opened;
+    // LIMIT: a folder that not even its owner may read cannot be chmod-ed through a descriptor; os::remove_tree can.
+    TRY_STATUS(os::remove_tree(files_, at_, joined(rel_, below)));
+    return os::Fd();
+  }
+
+  /// Folders, parents first, with the names of what is no folder in them.
+  Result<void> collect() {
+    folders_.push_back({});
+    for (std::size_t i = 0; i < folders_.size(); ++i) {
+      const std::string below = folders_[i].below;
+      TRY(const os::Fd fd, open_folder(below));
+      if (!fd) continue;
+      TRY(auto entries, os::list(fd.get(), joined(rel_, below)));
+      for (os::DirEntry& entry : entries) {
+        if (entry.kind == os::Kind::other) {  // the filesystem may not tell
+          TRY(const auto stat, os::stat_if_exists(fd.get(), entry.name));
+          if (stat) entry.kind = stat->kind;
+        }
+        if (entry.kind == os::Kind::directory) folders_.push_back({joined(below, entry.name), {}});
+        else folders_[i].files.push_back(std::move(entry.name));
+      }
+    }
+    return ok();
+  }
+
+  Result<void> empty(const Folder& folder) {
+    if (folder.files.empty()) return ok();
+    TRY(const os::Fd fd, os::open_dir(at_, joined(rel_, folder.below)));
+    os::Fd twin;
+    if (twin_.at >= 0)
+      if (auto opened = os::open_dir(twin_.at, joined(twin_.rel, folder.below))) twin = std::move(*opened);
+    for (const std::string& name : folder.files) TRY_STATUS(remove_file(fd.get(), name, twin ? twin.get() : -1, name));
+    return ok();
+  }
+
+  /// RACE: the twin may be replaced between the stats; it is then another inode and the cache learns nothing.
+  Result<void> remove_file(int dir, const std::string& name, int twin_dir, const std::string& twin_name) {
+    TRY(const auto before, os::stat_if_exists(dir, name));
+    if (!before) return ok();
+    bool is_shared = false;
+    if (before->nlink > 1 && twin_dir >= 0) {
+      const auto same = os::stat_if_exists(twin_dir, twin_name);
+      is_shared = same && *same && (*same)->ino == before->ino && (*same)->dev == before->dev;
+    }
+    if (what_ == What::shared && !is_shared) return ok();
+    auto gone = files_.unlink(dir, name);
+    if (!gone && gone.error().sys_errno == EACCES && files_.chmod(dir, kOwnerAll)) gone = files_.unlink(dir, name);
+    if (!gone && gone.error().sys_errno != ENOENT) return gone;
+    ++files_gone_;
+    if (before->nlink <= 1) bytes_gone_ += before->blocks * 512;
+    if (!is_shared) return ok();
+    const auto after = os::stat_if_exists(twin_dir, twin_name);
+    if (after && *after) cache_.moved(scan::key_of(*before), scan::key_of(**after));
+    return ok();
+  }
+
+  Result<void> remove_folder(const std::string& below) {
+    auto gone = files_.rmdir(at_, joined(rel_, below));
+    if (!gone && gone.error().sys_errno == EACCES) {
+      const std::size_t slash = below.rfind('/');
+      TRY(const os::Fd parent, os::open_dir(at_, joined(rel_, slash == std::string::npos ? std::string() : below.substr(0, slash))));
+      TRY_STATUS(files_.chmod(parent.get(), kOwnerAll));
+      gone = files_.rmdir(at_, joined(rel_, below));
+    }
+    if (!gone && gone.error().sys_errno != ENOENT) return gone;
+    return ok();
+  }
+
+  os::Files& files_;
+  int at_;
+  const std::string& rel_;
+  const Twin& twin_;
+  scan::StatCache& cache_;
+  What what_;
+  std::vector<Folder> folders_;
+  std::atomic<u64> files_gone_{0}, bytes_gone_{0};
+};
+
+}  // namespace
+
+Result<Discarded> discard_tree(os::Files& files, int at, const std::string& rel, const Twin& twin, scan::StatCache& cache) {
+  return Discard(files, at, rel, twin, cache, What::everything).run();
+}
+
+Result<Discarded> discard_shared(os::Files& files, int at, const std::string& rel, const Twin& twin, scan::StatCache& cache) {
+  return Discard(files, at, rel, twin, cache, What::shared).run();
+}
+
+}  // namespace envsync::store

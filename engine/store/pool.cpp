@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: MIT
+#include "store/pool.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "store/record.hpp"
+#include "store/state_impl.hpp"
+
+namespace envsync::store {
+
+Result<std::vector<ContentId>> list_pool(int state) {
+  std::vector<ContentId> contents;
+  TRY(const auto stat, os::stat_if_exists(state, kContentsDir));
+  if (!stat) return contents;
+  TRY(const os::Fd dir, os::open_dir(state, kContentsDir));
+  TRY(const auto entries, os::list(dir.get(), kContentsDir));
+  for (const auto& entry : entries)
+    if (const auto id = ContentId::parse(entry.name)) contents.push_back(*id);
+  std::ranges::sort(contents);
+  return contents;
+}
+
+void add_contents(const tree::Tree& tree, Contents& to) {
+  for (const tree::Entry& entry : tree.entries())
+    if (const tree::File* file = entry.file()) to.insert(file->content());
+}
+
+std::vector<u32> beyond_keep(const std::vector<u32>& numbers, u32 keep) {
+  std::vector<u32> gone;
+  if (numbers.empty()) return gone;
+  std::size_t kept = 0;
+  for (auto number = numbers.rbegin() + 1; number != numbers.rend(); ++number)
+    if (*number != 0 && ++kept > keep) gone.push_back(*number);
+  std::ranges::reverse(gone);
+  return gone;
+}
+
+Result<Swept> delete_records(State& state, const std::vector<u32>& gone, const tree::Tree* current) {
+  Swept swept;
+  os::Files& files = state.files();
+  for (const u32 number : gone) {
+    auto deleted = files.unlink(state.fd(), record_path(number));
+    if (!deleted && deleted.error().sys_errno != ENOENT) return std::move(deleted).error();
+  }
+  TRY(const os::Fd records, os::open_dir(state.fd(), kRecordsDir));
+  // DURABILITY: before any content goes, else a power cut could bring back a record whose contents are gone.
+  TRY_STATUS(files.fsync(records.get(), kRecordsDir));
+  TRY(const auto pool, list_pool(state.fd()));
+  if (pool.empty()) return swept;
+  TRY(const auto numbers, record_numbers(state.fd()));
+  Contents named;
+  for (const u32 number : numbers) {
+    if (current != nullptr && number == numbers.back()) { add_contents(*current, named); continue; }
+    TRY(const Record record, state.load(number));
+    add_contents(record.tree, named);
+  }
+  for (const ContentId& id : pool) {
+    if (named.contains(id)) continue;
+    TRY_STATUS(files.unlink(state.fd(), content_path(id)));
+    ++swept.contents;
+    swept.bytes += id.size;
+  }
+  return swept;
+}
+
+}  // namespace envsync::store

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+// Wanted contents come in pieces, from several threads. A small file is one piece, verified in memory and made at its place. A
+// large one is written in partial/; each segment is hashed when its last byte is there, and the whole is verified before the
+// file moves into the tree.
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "store/tx_impl.hpp"
+
+namespace envsync::store {
+
+using content::Digest;
+using content::kSegmentBytes;
+
+struct Receiving {
+  std::mutex mutex;                        // guards all below but fd's own writes
+  os::Fd fd;
+  std::string path;                        // beneath the transaction's folder
+  std::map<u64, u64> ranges;               // begin to end of what came or is being written; none touch or overlap
+  std::vector<u64> written;                // bytes of each segment that are in the file
+  std::vector<std::optional<Digest>> digests;
+  std::size_t segments_left = 0;
+};
+
+namespace {
+
+Error bad_piece(const std::string& shown, std::string why) {
+  return Error(ErrorCode::protocol, fmt::format("a piece of '{}' that was not asked for", shown)).cause(std::move(why));
+}
+
+Error wrong_content(const std::string& shown) {
+  return Error(ErrorCode::source_changed, fmt::format("the content of '{}' is not the one that was planned", shown))
+      .cause("it changed at the source after it was scanned")
+      .note("nothing was changed")
+      .hint("run again when the source is quiet");
+}
+
+/// False where a byte of it was there before.
+bool reserve(std::map<u64, u64>& ranges, u64 begin, u64 end) {
+  const auto next = ranges.lower_bound(begin);
+  if (next != ranges.end() && next->first < end) return false;
+  if (next != ranges.begin() && std::prev(next)->second > begin) return false;
+  u64 from = begin, to = end;
+  if (next != ranges.end() && next->first == end) {
+    to = next->second;
+    ranges.erase(next);
+  }
+  if (const auto after = ranges.lower_bound(begin); after != ranges.begin() && std::prev(after)->second == begin) {
+    from = std::prev(after)->first;
+    ranges.erase(std::prev(after));
+  }
+  ranges[from] = to;
+  return true;
+}
+
+u64 segment_size(u64 size, u64 segment) { return std::min(kSegmentBytes, size - segment * kSegmentBytes); }
+
+}  // namespace
+
+/// One put(): takes the pieces of a pack one after the other.
+class PutPieces {
+ public:
+  explicit PutPieces(Transaction::Impl& t) : t_(t) {}
+
+  Result<void> take(const content::Piece& piece, ByteView bytes) {
+    if (piece.want >= t_.desired().size()) return bad_piece(fmt::format("entry {}", piece.want), "there is no such entry");
+    const tree::Entry& entry = t_.desired()[piece.want];
+    const std::string shown = t_.shown(entry.path);
+    const tree::File* file = entry.file();
+    if (!file || !is_wanted(piece.want)) return bad_piece(shown, "it is not among the wanted ones");
+    const auto end = checked_add<u64>(piece.offset, piece.length);
+    if (!end || *end > file->size || piece.length == 0) return bad_piece(shown, "it does not lie in the file");
+    if (file->size > kSegmentBytes) return take_large(piece, *file, shown, bytes);
+    if (piece.length != file->size) return bad_piece(shown, "a small file comes in one piece");
+    if (!take_up(piece.want)) return bad_piece(shown, "it came before");
+    if (content::digest_of(bytes) != file->digest) return wrong_content(shown);
+    for (const u32 user : users(*file)) {
+      TRY_STATUS(t_.make_small(user, bytes));
+      TRY_STATUS(t_.join_members(user));
+    }
+    done();
+    return ok();
+  }
+
+ private:
+  const std::vector<u32>& users(const tree::File& file) const { return t_.plan.contents.at(file.content()); }
+
+  bool is_wanted(u32 index) {
+    const std::lock_guard lock(t_.put_mutex);
+    return t_.wanted.contains(index);
+  }
+  bool take_up(u32 index) {
+    const std::lock_guard lock(t_.put_mutex);
+    bool& is_taken = t_.wanted.at(index);
+    return !std::exchange(is_taken, true);
+  }
+  void done() {
+    const std::lock_guard lock(t_.put_mutex);
+    --t_.wanted_left;
+  }
+
+  Result<std::shared_ptr<Receiving>> receiving(u32 index, const tree::File& file) {
+    const std::lock_guard lock(t_.put_mutex);
+    std::shared_ptr<Receiving>& found = t_.receiving[index];
+    if (found) return found;
+    auto made = std::make_shared<Receiving>();
+    const u64 segments = (file.size + kSegmentBytes - 1) / kSegmentBytes;
+    made->path = fmt::format("{}/{}", kPartialDir, file.content().name());
+    TRY(made->fd, t_.files->create(t_.dir.get(), made->path, 0600));
+    TRY_STATUS(t_.files->allocate(made->fd.get(), file.size));
+    made->written.assign(static_cast<std::size_t>(segments), 0);
+    made->digests.assign(static_cast<std::size_t>(segments), std::nullopt);
+    made->segments_left = static_cast<std::size_t>(segments);
+    t_.wanted.at(index) = true;
+    found = std::move(made);
+    return found;
+  }
+
+  Result<void> take_large(const content::Piece& piece, const tree::File& file, const std::string& shown, ByteView bytes) {
+    TRY(const auto into, receiving(piece.want, file));
+    {
+      const std::lock_guard lock(into->mutex);
+      if (!into->fd || !reserve(into->ranges, piece.offset, piece.offset + piece.length)) return bad_piece(shown, "some of it came before");
+    }
+    TRY_STATUS(t_.files->write_at(into->fd.get(), piece.offset, bytes, into->path));
+    // DURABILITY: writeback begins while more arrives, so that sealing has little left to wait for.
+    TRY_STATUS(t_.files->start_writeback(into->fd.get(), piece.offset, piece.length));
+    t_.bytes_written += piece.length;
+    bool is_last = false;
+    for (u64 at = piece.offset; at < piece.offset + piece.length;) {
+      const u64 segment = at / kSegmentBytes;
+      const u64 part = std::min(piece.offset + piece.length, (segment + 1) * kSegmentBytes) - at;
+      TRY(const bool is_whole, add_to_segment(*into, file, segment, bytes.subspan(static_cast<std::size_t>(at - piece.offset), static_cast<std::size_t>(part))));
+      is_last = is_last || is_whole;
+      at += part;
+    }
+    return is_last ? finish(piece.want, *into, file, shown) : ok();
+  }
+
+  /// True for the one call that completes the file's last segment.
+  Result<bool> add_to_segment(Receiving& into, const tree::File& file, u64 segment, ByteView part) {
+    const std::size_t index = static_cast<std::size_t>(segment);
+    const u64 size = segment_size(file.size, segment);
+    std::optional<Digest> digest;
+    if (part.size() == size) digest = content::digest_of(part);
+    {
+      const std::lock_guard lock(into.mutex);
+      into.written[index] += part.size();
+      if (into.written[index] < size) return false;
+    }
+    if (!digest) {
+      Bytes whole(static_cast<std::size_t>(size));
+      TRY(const std::size_t got, os::read_at(into.fd.get(), segment * kSegmentBytes, whole, into.path));
+      digest = content::digest_of(ByteView(whole).first(got));
+    }
+    const std::lock_guard lock(into.mutex);
+    into.digests[index] = digest;
+    return --into.segments_left == 0;
+  }
+
+  Result<void> finish(u32 index, Receiving& into, const tree::File& file, const std::string& shown) {
+    std::vector<Digest> digests;
+    for (const auto& digest : into.digests) digests.push_back(*digest);
+    if (content::digest_of_segments(digests, file.size) != file.digest) {
+      TRY_STATUS(t_.files->unlink(t_.dir.get(), into.path));
+      return wrong_content(shown);
+    }
+    TRY_STATUS(t_.finish_file(index, into.fd.get(), true));
+    const std::string to = t_.staged_path(t_.desired()[index].path);
+    TRY_STATUS(t_.files->rename_noreplace(t_.dir.get(), into.path, t_.dir.get(), to));
+    TRY(const os::Stat stat, os::stat_fd(into.fd.get()));
+    t_.staged[index] = scan::key_of(stat);
+    into.fd.reset();
+    TRY_STATUS(t_.finish_content(users(file)));
+    done();
+    return ok();
+  }
+
+  Transaction::Impl& t_;
+};
+
+Result<void> Transaction::put(const content::OpenPack& pack) {
+  if (impl_->stage != Impl::Stage::building) return Error(ErrorCode::protocol, "a pack came after the staged tree was sealed");
+  PutPieces put(*impl_);
+  std::size_t at = 0;
+  for (const content::Piece& piece : pack.pieces) {
+    if (pack.bytes.size() - at < piece.length) return Error(ErrorCode::protocol, "a pack with fewer bytes than its pieces name");
+    TRY_STATUS(put.take(piece, ByteView(pack.bytes).subspan(at, piece.length)));
+    at += piece.length;
+  }
+  if (at != pack.bytes.size()) return Error(ErrorCode::protocol, "a pack with more bytes than its pieces name");
+  return ok();
+}
+
+}  // namespace envsync::store
