@@ -278,7 +278,8 @@ Outcome HostJob::finish(Result<void> result) {
   if (!result) {
     Error error = std::move(result).error();
     if (outcome_.kind != OutcomeKind::rolled_back) outcome_.kind = is_refusal(error.code) ? OutcomeKind::refused : OutcomeKind::failed;
-    if (has_staged_ && session_->endpoint) (void)session_->endpoint->abandon();
+    // A stopped run waits for nobody: the agent sees the end of its connection and abandons by itself.
+    if (has_staged_ && session_ && !run_->stop.stop_requested()) (void)session_->endpoint->abandon();
     if (error.notes.empty()) {
       if (outcome_.generation) error.notes.push_back(fmt::format("generation {} is still current; nothing was changed", *outcome_.generation));
       else error.notes.push_back("nothing was changed");

@@ -157,6 +157,7 @@ class ContentFinder {
     }
     Progress progress(sink_, Phase::stage, files, bytes);
     TRY_STATUS(for_each_index(work.size(), 16, [&](std::size_t i) -> Result<void> {
+      if (t_.begin.stop.stop_requested()) return Error(ErrorCode::interrupted, "the run was stopped");
       TRY(const bool is_taken, take(*work[i]));
       if (!is_taken) work[i]->from = From::source;
       else progress.add(work[i]->users->size(), work[i]->content->size);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct Begin {
   bool verify_staged = false;
   bool use_local_content = true;        // false: --force-origin source; every changed content is wanted
   Guarantee least = Guarantee::atomic;  // the weakest commit accepted
+  std::stop_token stop;                 // ends the taking of this host's content with ErrorCode::interrupted
 };
 
 struct Step { Phase phase; u64 files_done = 0, files_total = 0, bytes_done = 0, bytes_total = 0; };
