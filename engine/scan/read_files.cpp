@@ -19,7 +19,6 @@ using content::kSegmentBytes;
 constexpr int kReadsMax = 3;                    // of a file that changes meanwhile
 constexpr std::size_t kBufferBytes = 1u << 20;  // fits the second-level cache, so that hashing reads it from there
 constexpr std::size_t kRunFilesMax = 64;        // of one folder in one job
-constexpr const char* kChanged = "changed while it was read";
 
 /// A large file while its segments are read.
 struct Large {
@@ -78,6 +77,9 @@ std::string_view folder_of(const tree::Entry& entry) {
   const std::size_t slash = entry.path.bytes().rfind('/');
   return slash == std::string::npos ? std::string_view() : std::string_view(entry.path.bytes()).substr(0, slash);
 }
+
+/// The walk saw it: what is gone now has changed.
+std::string why_unopened(const Error& error) { return error.sys_errno == ENOENT ? kChanged : describe(error); }
 
 void Reader::plan_jobs() {
   for (std::size_t i = 0; i < indexes_.size(); ++i) {
@@ -146,7 +148,7 @@ void Reader::read_run(const Job& job, Bytes& buffer) {
   for (std::size_t i = job.first; i < job.first + job.count; ++i) {
     if (options_.stop.stop_requested()) return;
     const u32 index = indexes_[i];
-    if (!dir) { fail(index, dir.error().sys_errno == ENOENT ? kChanged : describe(dir.error())); continue; }
+    if (!dir) { fail(index, why_unopened(dir.error())); continue; }
     const std::string name(listing_.entries[index].path.name());
     if (auto why = read_file(index, dir->get(), name, buffer)) fail(index, std::move(*why));
   }
@@ -170,10 +172,7 @@ std::optional<std::string> Reader::read_file(u32 index, int dir, std::string_vie
     if (options_.stop.stop_requested()) return std::nullopt;
     const i64 clock_ns = os::filesystem_clock_ns();
     const auto file = os::open_file(dir, name);
-    if (!file) {
-      const int error = file.error().sys_errno;
-      return error == ENOENT || error == ELOOP || error == EISDIR || error == EINVAL ? kChanged : describe(file.error());
-    }
+    if (!file) return why_unopened(file.error());
     const auto before = os::stat_fd(file->get());
     if (!before) return describe(before.error());
     const auto digest = read_once(file->get(), before->size, buffer);
@@ -247,7 +246,7 @@ void Reader::complete(Large& large, Bytes& buffer) {
   large.fd.reset();
   // It changed, or cannot be read: once more as a whole, which finds out why.
   const auto dir = os::open_dir(root_fd_, folder_of(entry));
-  if (!dir) return fail(large.index, dir.error().sys_errno == ENOENT ? kChanged : describe(dir.error()));
+  if (!dir) return fail(large.index, why_unopened(dir.error()));
   if (auto why = read_file(large.index, dir->get(), std::string(entry.path.name()), buffer)) fail(large.index, std::move(*why));
 }
 

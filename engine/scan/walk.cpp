@@ -212,7 +212,7 @@ void Walker::add_link(Node& node, int dir, const std::string& name, tree::RelPat
   if (depth_ == Depth::entries) {
     auto read = os::read_link(dir, name);
     if (!read) {
-      node.problems.push_back({std::move(path), describe(read.error())});
+      if (read.error().sys_errno != ENOENT) node.problems.push_back({std::move(path), describe(read.error())});
       return;
     }
     target = std::move(*read);
@@ -260,6 +260,8 @@ tree::Xattrs wanted_xattrs(tree::Xattrs kept, const Options& options) {
 std::string describe(const Error& error) {
   if (error.sys_errno == EACCES || error.sys_errno == EPERM) return "permission denied";
   if (error.sys_errno == EXDEV) return "a filesystem is mounted here";
+  // Another thing took its place since it was listed.
+  if (error.sys_errno == ELOOP || error.sys_errno == ENOTDIR || error.sys_errno == EINVAL || error.sys_errno == EISDIR) return kChanged;
   return error.causes.empty() ? error.what : error.causes.front();
 }
 

@@ -36,6 +36,7 @@ tree::Xattrs managed_xattrs(os::XattrList list);
 /// What the tree gets of them.
 tree::Xattrs wanted_xattrs(tree::Xattrs kept, const Options& options);
 
+inline constexpr const char* kChanged = "changed while it was read";
 /// Why an entry cannot be read, as a Problem says it.
 std::string describe(const Error& error);
 Error stopped();
