@@ -37,7 +37,8 @@ void check_twice(const Draft& draft, Problems& problems) {
     if (target.host.path.empty()) continue;
     const auto [first, is_new] = seen.try_emplace(place_of(target.host), &target);
     if (is_new) continue;
-    problems.report(target.mark, fmt::format("the target '{}' stands here twice with the path '{}'", printable(target.host.name), printable(target.host.path)))
+    const Host& host = target.host;
+    problems.report(target.mark, fmt::format("the target '{}' stands here twice with the path '{}'", printable(host.name), printable(host.path)))
         .at_notes.push_back(fmt::format("the first is in line {}", first->second->mark.line));
   }
 }
@@ -54,7 +55,8 @@ void check_against_source(const Draft& draft, Problems& problems) {
       problems.report(mark, fmt::format("the target '{}' is the source itself", printable(host.name)))
           .hints.push_back(fmt::format("give the target another path, such as '{}:{}-copy'", printable(host.name), printable(host.path)));
     } else if (draft.invariants.same_path && are_comparable(host.path, source.path) && host.path != source.path) {
-      Error& error = problems.report(mark, fmt::format("the path '{}' of the target '{}' is not the source's", printable(host.path), printable(host.name)));
+      Error& error =
+          problems.report(mark, fmt::format("the path '{}' of the target '{}' is not the source's", printable(host.path), printable(host.name)));
       error.at_notes.push_back(fmt::format("the source's is '{}', and 'same_path' is true", printable(source.path)));
       error.hints.emplace_back("set 'same_path: false' in 'invariants', if the environment works at another path");
     }

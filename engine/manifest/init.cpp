@@ -15,7 +15,8 @@ namespace {
 std::string quoted(const std::string& text) {
   const auto is_safe = [](char c) {
     const auto u = static_cast<unsigned char>(c);
-    return (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') || (u >= '0' && u <= '9') || std::string_view("/._@+-:~").find(c) != std::string_view::npos;
+    return (u >= 'a' && u <= 'z') || (u >= 'A' && u <= 'Z') || (u >= '0' && u <= '9') ||
+           std::string_view("/._@+-:~").find(c) != std::string_view::npos;
   };
   const bool is_number = text.find_first_of("0123456789.+") == 0 && text.find_first_not_of("0123456789.:+-_abcdefoxABCDEF") == std::string::npos;
   const bool is_word = std::ranges::all_of(text, is_safe) && !text.empty() && text != "~" && !text.starts_with('-') && !text.starts_with('@') &&
@@ -24,6 +25,13 @@ std::string quoted(const std::string& text) {
   std::string out = "'";
   for (const char c : text) out += c == '\'' ? std::string("''") : std::string(1, c);
   return out + "'";
+}
+
+/// A target as a manifest takes it: a folder of this machine is local:FOLDER there.
+std::string as_target(const std::string& given) {
+  if (parse_host(given)) return given;
+  const auto place = parse_place(given);
+  return place && place->path.starts_with('/') ? "local:" + place->path : given;
 }
 
 /// The path that a target names; empty where it takes the manifest's.
@@ -40,7 +48,9 @@ std::string targets_line(const std::vector<std::string>& targets) {
 
 }  // namespace
 
-std::string render_init(const Source& source, const std::vector<std::string>& targets) {
+std::string render_init(const Source& source, const std::vector<std::string>& given) {
+  std::vector<std::string> targets;
+  for (const std::string& target : given) targets.push_back(as_target(target));
   const auto differs = [&source](const std::string& target) {
     const std::string path = own_path(target);
     return !path.empty() && path != source.path;

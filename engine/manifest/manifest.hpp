@@ -83,11 +83,14 @@ using Errors = std::vector<Error>;
 /// All schema errors at once, each with line and caret; a YAML syntax error is put into words. `overrides`: key=value from --set.
 tl::expected<Manifest, Errors> parse(const std::string& file, const std::string& text, const std::vector<std::string>& overrides);
 
-/// HOST, HOST:PATH, PATH, local, as in `source` and on the command line of init and inspect.
+/// HOST, HOST:PATH, PATH, local, as in `source` and on the command line of init and inspect. A relative PATH is given back as
+/// it is: the command line completes it, a manifest refuses it.
 Result<Source> parse_place(const std::string& text);
+/// [user@]name[:port][:path] or local[:path], as in `targets`.
 Result<Host> parse_host(const std::string& text);
 
-/// The text that `init` writes.
+/// The text that `init` writes; `source.path` is absolute, or begins with ~/ on a remote host. Targets as parse_host() takes
+/// them, or folders of this machine.
 std::string render_init(const Source& source, const std::vector<std::string>& targets);
 /// JSON Schema (draft-07), equal to manifests/envsync.schema.json.
 std::string_view schema();

@@ -51,8 +51,9 @@ void put_value(Node& root, const std::vector<Step>& steps, Node value, Problems&
       node->mark = steps[i].mark;
     }
     if (node->kind != Node::Kind::map) {
-      problems.report(steps[i - 1].mark, fmt::format("'{}' is {} in the manifest, so that no key in it can be set", printable(steps[i - 1].key), described(*node)))
-          .hints.push_back(fmt::format("set all of '{}'", printable(steps[i - 1].key)));
+      const std::string outer = printable(steps[i - 1].key);
+      problems.report(steps[i - 1].mark, fmt::format("'{}' is {} in the manifest, so that no key in it can be set", outer, described(*node)))
+          .hints.push_back(fmt::format("set all of '{}'", outer));
       return;
     }
     node = &enter(*node, steps[i]);

@@ -24,7 +24,8 @@ void read_name(const Field* field, Draft& draft, Problems& problems) {
   const auto name = read_text(named(*field), problems);
   if (!name) return;
   if (name->find('/') != std::string::npos || name->size() > kNameMax) {
-    problems.report(field->value.mark, fmt::format("'name' takes a word of at most {} bytes without slashes, not {}", kNameMax, described(field->value)));
+    problems.report(field->value.mark,
+                    fmt::format("'name' takes a word of at most {} bytes without slashes, not {}", kNameMax, described(field->value)));
     return;
   }
   draft.name = *name;
@@ -39,7 +40,8 @@ Draft read_manifest(const Fields& fields, Problems& problems) {
   if (const Field* field = fields.find("invariants")) read_invariants(*field, draft, problems);
   if (const Field* field = fields.find("settings")) read_settings(*field, draft, problems);
   if (const Field* field = fields.find("source")) read_source(*field, draft, problems);
-  else problems.report(fields.mark(), "'source' is missing").hints.emplace_back("name where the environment is: 'source: HOST', 'HOST:PATH' or 'PATH'");
+  else problems.report(fields.mark(), "'source' is missing")
+           .hints.emplace_back("name where the environment is: 'source: HOST', 'HOST:PATH' or 'PATH'");
   if (const Field* field = fields.find("targets")) read_targets(*field, draft, problems);
   else problems.report(fields.mark(), "'targets' is missing").hints.emplace_back("name where the environment goes: 'targets: [HOST]'");
   return draft;

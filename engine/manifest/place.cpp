@@ -143,7 +143,9 @@ Result<void> check_host_name(std::string_view name) {
 Result<void> check_user_name(std::string_view user) {
   if (user.empty()) return refused("a user without a name");
   if (user.starts_with('-')) return refused(fmt::format("the user name '{}' begins with '-'", printable(user)));
-  const auto is_bad = [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || std::string_view("'`\"$;&<>|(){}*?/").find(c) != std::string_view::npos; };
+  const auto is_bad = [](char c) {
+    return static_cast<unsigned char>(c) <= ' ' || c == 0x7f || std::string_view("'`\"$;&<>|(){}*?/").find(c) != std::string_view::npos;
+  };
   if (std::ranges::any_of(user, is_bad)) return refused(fmt::format("the user name '{}' holds a character that no user name has", printable(user)));
   return ok();
 }

@@ -59,3 +59,7 @@ TEST_CASE("init quotes what YAML would read as something else") {
   CHECK(text.find("source: '[::1]'\n") != std::string::npos);
   CHECK(text.find("targets: ['7', '10.0.0.7']\n") != std::string::npos);
 }
+
+TEST_CASE("a folder of this machine as a target is written as local") {
+  CHECK(init("/srv/a", {"/srv/b/"}).find("targets: [local:/srv/b]\n") != std::string::npos);
+}
