@@ -10,7 +10,7 @@ namespace envsync::apply {
 Result<InitReply> EngineImpl::init(const InitRequest& request, const RunOptions& options, Observer& observer, std::stop_token stop) {
   TRY(manifest::Source source, manifest::parse_place(request.source));
   if (source.host.is_local) source.path = os::real_path(os::expand_home(source.path)).value_or(source.path);
-  for (const std::string& target : request.targets) TRY_STATUS(manifest::parse_place(target));
+  for (const std::string& target : request.targets) TRY_STATUS(manifest::parse_host(target.starts_with('/') ? "local:" + target : target));
   manifest::Manifest manifest;
   manifest.file = "envsync.yaml";
   manifest.source = source;
