@@ -130,8 +130,7 @@ std::variant<Words, PageWanted, Error> parse_words(std::span<const std::string> 
   const std::string& first = arguments[0];
   const auto rest = arguments.subspan(1);
   if (first == "--version" || first == "-V") return PageWanted{Page::version};
-  if (is_help_word(first)) return PageWanted{Page::help};
-  if (first == "help") {
+  if (is_help_word(first) || first == "help") {
     if (rest.empty()) return PageWanted{Page::help};
     const VerbSpec* verb = find_verb(rest[0]);
     if (verb == nullptr) return unknown_verb(rest[0]);

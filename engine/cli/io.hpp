@@ -17,8 +17,8 @@ namespace envsync::cli {
 struct TerminalSize { u32 columns = 80, rows = 24; };
 
 struct Io {
-  std::function<void(std::string_view)> out;  // the result; may be called from the ticker's thread never, err may
-  std::function<void(std::string_view)> err;  // progress, notes, errors
+  std::function<void(std::string_view)> out;  // the result
+  std::function<void(std::string_view)> err;  // progress, notes, errors; called from one thread at a time, but not always the same
   /// One line of standard input without its newline; nullopt at its end or when the run is asked to stop.
   std::function<std::optional<std::string>(std::stop_token)> read_line;
   bool in_is_terminal = false, out_is_terminal = false, err_is_terminal = false;

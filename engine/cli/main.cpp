@@ -9,8 +9,8 @@
 
 int main(int argc, char** argv) {
   using namespace envsync;
+  cli::ProcessIo process;  // first: it sees to it that descriptors 0 to 2 are open
   const cli::Signals signals;
-  cli::ProcessIo process;
   const std::unique_ptr<Engine> engine = make_engine();
   cli::Services services{.engine = *engine,
                          .load = [](const std::string& file, std::vector<std::string> overrides) { return load_manifest(file, std::move(overrides)); },

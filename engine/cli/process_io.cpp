@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/process_io.hpp"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -57,6 +58,12 @@ std::optional<std::string> read_line(const std::stop_token& stop) {
   return std::nullopt;
 }
 
+/// A stream that the caller closed would be given to the first file we open, and our messages be written into it.
+void keep_standard_streams() {
+  for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
+    if (::fcntl(fd, F_GETFD) < 0 && errno == EBADF) [[maybe_unused]] const int opened = ::open("/dev/null", O_RDWR);
+}
+
 std::string environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());
   return value == nullptr ? "" : value;
@@ -65,6 +72,7 @@ std::string environment(const std::string& name) {
 }  // namespace
 
 ProcessIo::ProcessIo() {
+  keep_standard_streams();
   io_.out = [this](std::string_view text) {
     if (out_errno_ == 0) out_errno_ = write_all(STDOUT_FILENO, text);
   };

@@ -2,6 +2,7 @@
 // A command line on a bench: an engine that plays what a test wrote, streams that are strings, a clock that stands still.
 #pragma once
 
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -16,10 +17,10 @@ namespace envsync::test {
 
 class FakeClock final : public Clock {
  public:
-  std::chrono::steady_clock::time_point steady() const override { return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns)); }
+  std::chrono::steady_clock::time_point steady() const override { return std::chrono::steady_clock::time_point(std::chrono::nanoseconds(ns.load())); }
   i64 realtime_ns() const override { return 1'796'061'600'123'456'789 + ns; }  // 2026-11-30T18:00:00.123456789Z
   void pass(double seconds) { ns += static_cast<i64>(seconds * 1e9); }
-  i64 ns = 1'000'000'000;
+  std::atomic<i64> ns = 1'000'000'000;  // the ticker reads it from its own thread
 };
 
 /// Plays the same script for every verb; remembers how it was called.

@@ -155,6 +155,7 @@ TEST_CASE("help wins over what else is wrong with the line, but not after --") {
   CHECK(std::get<PageWanted>(parsed).verb == Verb::apply);
   CHECK(good({"plan", "--", "--help"}).manifests == Line{"--help"});
   CHECK(std::get<PageWanted>(parse(Line{"help", "prune"})).verb == Verb::prune);
+  CHECK(std::get<PageWanted>(parse(Line{"--help", "prune"})).verb == Verb::prune);
   CHECK(std::get<PageWanted>(parse(Line{"help"})).page == Page::help);
   CHECK(std::get<PageWanted>(parse(Line{})).page == Page::bare);
   CHECK(std::get<PageWanted>(parse(Line{"--version"})).page == Page::version);

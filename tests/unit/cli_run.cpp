@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // From the words to the engine and back: flags, questions, manifests, exit codes, JSON.
+#include <chrono>
+#include <future>
+
 #include <doctest/doctest.h>
 
 #include "support/cli_events.hpp"
@@ -232,4 +235,21 @@ TEST_CASE("errors of a manifest come as JSON too") {
   bench.engine.bad_manifests["envsync.yaml"] = {Error(ErrorCode::manifest_invalid, "x")};
   CHECK(bench({"plan", "--json"}) == 10);
   CHECK(bench.out.find("\"event\":\"problem\",\"host\":null,\"code\":\"manifest_invalid\"") != std::string::npos);
+}
+
+TEST_CASE("while the engine is silent a thread of its own says that a host is still at work") {
+  Bench bench;
+  bench.io.has_ticker = true;
+  std::promise<std::string> said;
+  std::atomic<bool> has_said{false};
+  bench.io.err = [&](std::string_view text) { if (!has_said.exchange(true)) said.set_value(std::string(text)); };
+  std::future<std::string> line = said.get_future();
+  bench.engine.script = [&](Observer& observer, std::stop_token) {
+    observer.on(PhaseEvent{.host = "web-01", .phase = Phase::seal, .finished = false, .seconds = 0, .files = 0, .bytes = 0});
+    bench.clock.pass(31);
+    REQUIRE(line.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+    return Report{};
+  };
+  CHECK(bench({"apply"}) == 0);
+  CHECK(line.get() == "   Sealing 31 s\n");
 }
