@@ -118,20 +118,25 @@ class Agents(harness.Case):
         agent = self.uploaded()[0]
         marker = self.root / "planted-was-run"
         trap = f"#!/bin/sh\ntouch {marker}\nexit 1\n".encode()
-        agent.unlink()
-        agent.write_bytes(trap)
-        agent.chmod(0o755)
-        trees.patch_five(self.src, "patched")
-        run = self.apply(rc=None)
-        self.assertFalse(marker.exists(), str(run))
-        if run.rc == 0:
-            self.assert_same_tree(self.src, self.dst)
-        # A trap of exactly the agent's size fools no size check.
-        agent.unlink(missing_ok=True)
-        agent.write_bytes(trap + b"#" * (self.agent.stat().st_size - len(trap)))
-        agent.chmod(0o755)
-        self.apply(rc=None)
-        self.assertFalse(marker.exists())
+        whole = trap + b"#" * (self.agent.stat().st_size - len(trap))
+        # Of another size; of the right size, but writable by others, or somebody else's; in a folder that others may write.
+        plants = [(trap, 0o755, None, 0o700), (whole, 0o777, None, 0o700), (whole, 0o755, None, 0o777)]
+        if os.getuid() == 0:
+            plants.append((whole, 0o755, 65534, 0o700))
+        for number, (content, mode, owner, folder_mode) in enumerate(plants):
+            with self.subTest(size=len(content), mode=oct(mode), owner=owner, folder_mode=oct(folder_mode)):
+                agent.unlink(missing_ok=True)
+                agent.write_bytes(content)
+                agent.chmod(mode)
+                agent.parent.chmod(folder_mode)
+                if owner is not None:
+                    os.chown(agent, owner, owner)
+                trees.patch_five(self.src, f"patched {number}")
+                run = self.apply(rc=None)
+                self.assertFalse(marker.exists(), str(run))
+                if run.rc == 0:
+                    self.assert_same_tree(self.src, self.dst)
+                agent.parent.chmod(0o700)
 
     def test_an_upload_that_was_cut_off_is_not_taken_for_an_agent(self):
         self.apply()

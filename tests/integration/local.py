@@ -146,7 +146,7 @@ class History(harness.Case):
         self.assertEqual(list(found), [1, 2, 3])
         self.assertEqual([n for n, e in found.items() if e["current"]], [3])
         self.assertEqual(len({e["committed_run"] for e in found.values()}), 3)
-        self.assertEqual({e["source"] for e in found.values()}, {str(self.src)})
+        self.assertEqual({e["source"] for e in found.values()}, {f"local:{self.src}"})
 
     def test_status_names_the_generation_and_counts_drift(self):
         status = self.envsync("status", self.manifest_file).of("status")[0]

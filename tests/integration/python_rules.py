@@ -223,7 +223,7 @@ class Entries(Rules):
         os.setxattr(self.alpha, "user.folder", b"yes")
         os.chmod(self.alpha / "m2.py", 0o400)
         os.chmod(self.alpha / "m3.py", 0o4755)
-        os.chmod(self.alpha / "deep", 0o2750)
+        os.chmod(self.alpha / "deep", 0o750)
         os.chmod(self.alpha / "deep/er", 0o500)
         self.apply()
         self.assert_same_tree(self.src, self.dst)

@@ -75,7 +75,7 @@ class Readers(harness.Case):
         self.manifest()
         self.apply()
         code = "import sys, alpha\nprint('up', flush=True)\nfor line in sys.stdin: print(alpha.VERSION, open(alpha.__file__).read().strip(), flush=True)"
-        with subprocess.Popen([str(self.dst / "bin/python"), "-B", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        with subprocess.Popen([str(self.dst / "bin/python"), "-B", "-c", code], cwd=self.dst, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
             self.assertEqual(process.stdout.readline(), "up\n")
             trees.add_package(self.src, "alpha", "1.1", {"__init__.py": "VERSION = '1.1'\n"})
             run = self.apply()

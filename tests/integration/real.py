@@ -25,7 +25,7 @@ class Real(harness.Case):
         super().setUp()
         self.server("alpha")
         self.build(wheels.SGLANG_OLD)
-        self.manifest(targets=["alpha"])
+        self.manifest(targets=["alpha"], extra="settings: {keep_generations: 10}\n")
 
     def test_a_real_environment_is_brought_upgraded_patched_recreated_and_rolled_back(self):
         run = self.apply()

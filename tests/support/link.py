@@ -15,7 +15,8 @@ import struct
 import threading
 
 QUEUE_PIECES = 64
-PIECE_BYTES = 128 << 10
+PIECE_BYTES = 64 << 10
+BUFFER_SECONDS = 0.1
 
 
 class Link:
@@ -97,6 +98,10 @@ class Link:
                     self._cut()
                     return
                 await queue.put((due + self.rtt / 2, data))
+                # A link holds no more than it is long: a sender feels its rate.
+                ahead = due - now - max(self.rtt, BUFFER_SECONDS)
+                if ahead > 0:
+                    await asyncio.sleep(ahead)
                 if not data:
                     await sender
                     return
