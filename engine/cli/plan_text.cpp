@@ -148,6 +148,8 @@ std::string path_text(const PathLine& line, const Palette& palette) {
 }
 
 std::string package_text(const PackageLine& line, const Palette& palette) {
+  // Files that no distribution owns are one line without a name.
+  if (line.name.empty()) return painted('~', "~", palette) + " files of no distribution";
   const std::string from = safe(line.from_version), to = safe(line.to_version);
   std::string out = painted(mark(line.kind), std::string(1, mark(line.kind)), palette) + " " + safe(line.name);
   switch (line.kind) {

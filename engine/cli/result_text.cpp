@@ -18,9 +18,10 @@ std::string line(const Palette& palette, bool is_good, std::string_view verb, st
 }
 
 /// "~ sglang, + foo 1.0", or sums where they are many.
-std::string packages_in_short(const std::vector<PackageLine>& packages) {
-  if (packages.empty()) return {};
+std::string packages_in_short(std::vector<PackageLine> packages) {
+  std::erase_if(packages, [](const PackageLine& package) { return package.name.empty(); });  // files of no distribution
   std::vector<std::string> parts;
+  if (packages.empty()) return {};
   if (packages.size() <= 4) {
     for (const PackageLine& package : packages) parts.push_back(package.kind == PackageChange::rebuilt ? "~ " + safe(package.name) : package_text(package, Palette()));
     return join(parts, ", ");
@@ -52,7 +53,7 @@ std::string way_back(const Outcome& outcome, const View& view) {
 
 std::string changes_of(const Outcome& outcome) {
   std::vector<std::string> parts;
-  if (!outcome.packages.empty()) parts.push_back(packages_in_short(outcome.packages));
+  if (const std::string packages = packages_in_short(outcome.packages); !packages.empty()) parts.push_back(packages);
   parts.push_back(count(outcome.files, "file"));
   parts.push_back(human_bytes(outcome.bytes_up) + " sent");
   const double seconds = seconds_of(outcome);

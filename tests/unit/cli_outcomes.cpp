@@ -62,6 +62,7 @@ TEST_CASE("many packages are summed up by sign") {
   many.packages.clear();
   for (int i = 0; i < 5; ++i) many.packages.push_back({PackageChange::added, "a", "", "1", 1, 1});
   many.packages.push_back({PackageChange::changed, "b", "1", "2", 1, 1});
+  many.packages.push_back({PackageChange::changed, "", "", "", 1, 1});  // files of no distribution
   bench.engine.script = play({many}, 0);
   CHECK(bench({"apply"}) == 0);
   CHECK(bench.out.starts_with(" Committed generation 2: ~ 1 + 5 distributions, 5 files, 31 KB sent"));

@@ -123,3 +123,9 @@ TEST_CASE("a weaker guarantee is named with what a reader can see") {
   plan.guarantee = Guarantee::per_file;
   CHECK(plan_text(plan, view(), Palette()).find("per-file: each file of the whole environment is old or new") != std::string::npos);
 }
+
+TEST_CASE("files that no distribution owns are named as such") {
+  PlanEvent plan = upgrade();
+  plan.packages = {{PackageChange::changed, "", "", "", 22, 31'000}};
+  CHECK(plan_text(plan, view(), Palette()).find("  ~ files of no distribution (22 files, 31 KB)\n") != std::string::npos);
+}
