@@ -34,13 +34,13 @@ struct Options {
 struct Unmanaged {
   tree::RelPath path;
   os::Kind kind = os::Kind::file;
-  bool is_bytecode = false;
+  bool is_bytecode = false;  // not by a pattern; of a directory other than __pycache__: it holds nothing else
 };
 
 /// One path that keeps the tree from being copied whole.
 struct Problem {
   tree::RelPath path;
-  std::string what;   // "is a socket", "permission denied", "a filesystem is mounted here", "changed while it was read"
+  std::string what;   // "is a socket, pipe or device", "permission denied", "a filesystem is mounted here", "changed while it was read"
 };
 
 struct Counters {
@@ -55,7 +55,8 @@ struct Scan {
   Counters counters;
 };
 
-/// Scans the directory `root`. The cache gives and takes digests; the caller saves it.
+/// Scans the directory `root_fd`; below 0: there is none. The cache gives and takes digests; the caller saves it. What concerns one
+/// path is a Problem; an error is a root that cannot be listed, or a stop.
 Result<Scan> scan(int root_fd, const Options&, StatCache& cache);
 
 /// Stats every entry of `tree` beneath `root_fd` again (no reading) and names the first `limit` that differ from
