@@ -92,6 +92,9 @@ void Console::show_error(const Error& error) {
 void Console::show(const PlanEvent& plan) {
   saw_changes_ = saw_changes_ || !plan.unchanged;
   const bool is_plan = options_.view.verb == Verb::plan;
+  // An empty folder is replaced too, but leaves nothing to return to.
+  const bool replaces = plan.files_removed + plan.files_changed + plan.metadata_changed > 0;
+  if (!plan.generation_now && !plan.path_absent && replaces) adopting_.insert(plan.host);
   if (options_.view.verb == Verb::rollback) restored_[plan.host] = plan.route.source;
   if (is_plan) terminal_.done(plan.host);
   if (is_plan || options_.view.is_verbose) print(plan_text(plan, options_.view, options_.out_palette));
@@ -110,9 +113,11 @@ void Console::show(const ProgressEvent& progress) { terminal_.on(progress); }
 
 void Console::show(const ProblemEvent& problem) { say_error(problem.error, problem.severity, problem.host, problem.host); }
 
-void Console::show(const Outcome& outcome) {
-  terminal_.done(outcome.host);
-  outcomes_[place(outcome)] = outcome;
+void Console::show(const Outcome& given) {
+  terminal_.done(given.host);
+  Outcome& outcome = outcomes_[place(given)] = given;
+  const bool has_adopted = outcome.kind == OutcomeKind::applied && !outcome.generation_before && adopting_.contains(outcome.host);
+  if (has_adopted) outcome.generation_before = 0;
   if (is_failure(outcome)) {
     Error error = outcome.error.value_or(Error(ErrorCode::failed, fmt::format("{} on {} gave no reason", name(outcome.kind), outcome.host)));
     say_error(with_state(std::move(error), outcome), Severity::error, place(outcome), outcome.host);

@@ -79,6 +79,7 @@ class Console final : public Observer {
   std::optional<SummaryEvent> summary_;     // the engine's, held back to the end
   std::map<std::string, Outcome> outcomes_; // by host and path
   std::map<std::string, u64> differences_;  // by host
+  std::set<std::string> adopting_;               // hosts whose plan replaces what envsync did not know: it is generation 0 then
   std::map<std::string, std::string> restored_;  // by host: whose tree a rollback brings back
   // Hosts work side by side: what belongs together is printed together, when its host is done.
   std::map<std::string, std::string> listed_;    // by host: differences or generations

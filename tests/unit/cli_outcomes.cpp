@@ -40,6 +40,23 @@ TEST_CASE("after a first apply to an absent path no undo is promised") {
   CHECK(bench.out.ends_with("Next: envsync status\n"));
 }
 
+TEST_CASE("after an adoption the way back is what was found") {
+  Bench bench;
+  PlanEvent adopts = plan(false);
+  adopts.generation_now.reset();
+  adopts.files_removed = 1;
+  Outcome first = applied();
+  first.generation = 1;
+  first.generation_before.reset();
+  bench.engine.script = play({adopts, first}, 0);
+  CHECK(bench({"apply", "--adopt"}) == 0);
+  CHECK(bench.out.ends_with("Undo: envsync rollback\n"));
+  adopts.files_removed = 0;  // an empty folder
+  bench.engine.script = play({adopts, first}, 0);
+  CHECK(bench({"apply", "--adopt"}) == 0);
+  CHECK(bench.out.ends_with("Next: envsync status\n"));
+}
+
 TEST_CASE("a swap whose records are not finished is applied, with a warning") {
   Bench bench;
   Outcome pending = applied();
