@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kFirstRequestBytesMax = 6u << 10;
 constexpr Seconds kPersonPatience{300};  // LIMIT: for a password, a passphrase, a second factor
+constexpr Seconds kTransitPatience{120};  // LIMIT: what buffers between here and the host hold, at some 200 kbit/s
 constexpr Seconds kEndPatience{5};
 
 std::string joined(const std::vector<std::string>& argv) {
@@ -68,8 +69,8 @@ class Attempt {
     if ((*first)->word != "NEED") return refused(**first, agent);
     const auto sent = send_agent(*process_, agent, options_.connect_timeout);
     std::string between;
-    // Where sending failed the host may have said why before it went.
-    auto second = read_answer(*process_, token_, options_.connect_timeout, between);
+    // Where sending failed the host may have said why before it went. Where it did not, much of it may still be on a slow way.
+    auto second = read_answer(*process_, token_, sent ? std::max(kTransitPatience, options_.connect_timeout) : kEndPatience, between);
     if (second && *second && (*second)->word != "OK") return refused(**second, agent);
     if (sent && second && *second) return true;
     const std::string headline = fmt::format("cannot upload the agent to '{}'", host_.name);
