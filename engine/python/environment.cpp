@@ -2,6 +2,7 @@
 #include "python/environment.hpp"
 
 #include "python/site_packages.hpp"
+#include "python/text.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -9,15 +10,6 @@
 
 namespace envsync::python {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
 
 /// "-py3.9" or "-py3.9-linux-x86_64" of an egg-info, which follows the version.
 std::string_view without_python_tag(std::string_view stem) {
@@ -27,13 +19,7 @@ std::string_view without_python_tag(std::string_view stem) {
   return stem;
 }
 
-/// Takes the number at the front of `text`, with the dot after it; empty where there is none.
-std::string_view take_component(std::string_view& text) {
-  const std::size_t end = std::min(text.find('.'), text.size());
-  const std::string_view component = text.substr(0, end);
-  text.remove_prefix(std::min(end + 1, text.size()));
-  return component;
-}
+std::string_view take_component(std::string_view& text) { return take_until(text, '.'); }
 
 }  // namespace
 
@@ -98,13 +84,10 @@ std::vector<Distribution> distributions(const tree::Tree& tree) {
 std::map<std::string, std::string> parse_pyvenv(std::string_view text) {
   std::map<std::string, std::string> out;
   while (!text.empty()) {
-    const std::size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = text.substr(0, end);
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = take_until(text, '\n');
     const std::size_t equals = line.find('=');
     if (equals == std::string_view::npos) continue;
-    std::string key(trimmed(line.substr(0, equals)));
-    for (char& c : key) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    std::string key = lowered(trimmed(line.substr(0, equals)));
     if (!key.empty()) out.insert_or_assign(std::move(key), std::string(trimmed(line.substr(equals + 1))));
   }
   return out;
