@@ -171,6 +171,14 @@ class Case(unittest.TestCase):
         blocks = [s.ssh_config() for s in self.servers.values()]
         (self.root / "ssh_config").write_text("".join(blocks) + more)
 
+    def own_agent(self):
+        """An agent that no host has yet, whatever other runs left on this machine: the binary with a tail of its own."""
+        agent = self.root / "envsync-agent"
+        agent.write_bytes(pathlib.Path(binary("ENVSYNC_AGENT")).read_bytes() + os.urandom(16))
+        agent.chmod(0o755)
+        self.env["ENVSYNC_AGENT"] = str(agent)
+        return agent
+
     # --- processes
 
     def agents(self):
