@@ -3,6 +3,7 @@
 # Two minutes with envsync on one Debian 12 machine: builds it, makes a small real environment, and brings it to another place on
 # this machine (no sshd is needed): first whole, then patched, then rolled back. All of it lies below one temporary folder.
 set -euo pipefail
+trap 'echo "quickstart: line $LINENO failed" >&2' ERR
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }

@@ -5,8 +5,9 @@
 The environment is only read: what a case changes is changed in a copy by hard links, each file by a new inode. One target tree lies
 on the disk at a time. Everything this makes is below one folder of --work and is deleted at the end.
 
-Wire bytes are what each program reports that it sent and received, before ssh's own encoding. "sync" is rsync's time with a sync of
-the target's filesystem, which envsync's time holds.
+Wire bytes of the small cases are counted on the TCP connections by a link of their own, in a run that is not timed, login included;
+of the large ones they are what each program says that it sent. "sync" is rsync's time with a sync of the target's filesystem, which
+envsync's time holds.
 """
 import argparse
 import json
@@ -23,6 +24,7 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
+import link
 import sshd
 
 CASES = ("login", "cold", "nothing", "patch", "pull", "recreated", "tmpfs")
@@ -103,16 +105,31 @@ class Bench:
         self.server = sshd.Sshd(self.work / "ssh", "bench").start()
         self.config = self.work / "ssh_config"
         self.config.write_text(self.server.ssh_config())
+        self.link = link.Link(self.server.port)
+        self.link.__enter__()
+        self.counted_config = self.work / "ssh_config_counted"
+        self.counted_config.write_text(self.server.ssh_config(port=self.link.port))
         self.env = {**os.environ, "HOME": str(self.work / "home"), "XDG_CACHE_HOME": str(self.work / "home/.cache"),
                     "XDG_STATE_HOME": str(self.work / "home/.local/state")}
         (self.work / "home").mkdir()
 
     def close(self):
+        self.link.__exit__()
         self.server.stop()
         for folder in (self.work, *pathlib.Path("/dev/shm").glob(self.work.name)):
             shutil.rmtree(folder, ignore_errors=True)
 
     # --- the two programs
+
+    def counted(self, program, source, target):
+        """The bytes of one more run, on the wire."""
+        before = self.link.up + self.link.down
+        timed, self.config = self.config, self.counted_config
+        try:
+            program(source, target)
+        finally:
+            self.config = timed
+        return self.link.up + self.link.down - before
 
     def rsync(self, source, target, cipher=None):
         ssh = f"ssh -F {self.config}" + (f" -c {cipher}" if cipher else "")
@@ -188,6 +205,11 @@ class Bench:
             return time.monotonic() - start
         return statistics.median(once() for _ in range(REPEATS))
 
+    def login_bytes(self):
+        before = self.link.up + self.link.down
+        subprocess.run(["ssh", "-F", str(self.counted_config), "bench", "true"], env=self.env, check=True, stdin=subprocess.DEVNULL)
+        return self.link.up + self.link.down - before
+
     def patch(self, tree, number):
         """Five modules change, each as a new inode: the tree's files are hard links of the environment that was given."""
         modules = [p for p in sorted(tree.rglob("site-packages/**/*.py")) if p.stat().st_size > 2000]
@@ -208,6 +230,17 @@ class Bench:
         print(f"{env}: {files:,} files, {size_text(size)}; {os.cpu_count()} cores, {os.uname().release}")
         self.files = files
 
+    def patched(self, program, source, target, label):
+        measures = []
+        program(source, target)  # a first run from this source may meet no cache
+        for number in range(REPEATS):
+            self.patch(self.tree, f"{label} {number}")
+            measures.append(program(source, target))
+        result = median(measures)
+        self.patch(self.tree, f"{label} counted")
+        result.wire = self.counted(program, source, target)
+        return result
+
     def on_disk(self, cases, login):
         """cold, nothing, patch, pull and recreated: first all of one program, then all of the other."""
         found = {}
@@ -221,18 +254,10 @@ class Bench:
             found[name, "cold"] = program(self.tree, remote)
             if "nothing" in cases:
                 found[name, "nothing"] = median([program(self.tree, remote) for _ in range(REPEATS)])
-            if "patch" in cases:
-                measures = []
-                for number in range(REPEATS):
-                    self.patch(self.tree, f"{name} {number}")
-                    measures.append(program(self.tree, remote))
-                found[name, "patch"] = median(measures)
-            if "pull" in cases:
-                measures = []
-                for number in range(REPEATS):
-                    self.patch(self.tree, f"{name} pull {number}")
-                    measures.append(program(f"bench:{self.tree}", target))
-                found[name, "pull"] = median(measures[1:])  # the first one meets no cache at the other end
+                found[name, "nothing"].wire = self.counted(program, self.tree, remote)
+            for case, source, there in (("patch", self.tree, remote), ("pull", f"bench:{self.tree}", target)):
+                if case in cases:
+                    found[name, case] = self.patched(program, source, there, f"{name} {case}")
             if "recreated" in cases:
                 copy = self.work / "again/env"
                 copy.parent.mkdir()
@@ -274,23 +299,17 @@ class Bench:
         for name, program in (("rsync, default cipher", lambda t: self.rsync(source, t)),
                               ("rsync, aes128-gcm", lambda t: self.rsync(source, t, "aes128-gcm@openssh.com")),
                               ("envsync", lambda t: self.envsync(source, t)),
-                              ("envsync, raw", lambda t: self.envsync(source, t, "--force-level", "-1000"))):
+                              ("envsync, level 1", lambda t: self.envsync(source, t, "--force-level", "1"))):
             target = shm / "target/env"
             target.parent.mkdir(exist_ok=True)
             shutil.rmtree(self.work / "home/.cache", ignore_errors=True)
             say(f"tmpfs: {name}")
-            try:
-                found[name] = program(f"bench:{target}")
-            except RuntimeError as error:
-                if name != "envsync, raw":
-                    raise
-                say(str(error))
+            found[name] = program(f"bench:{target}")
             self.remove(target)
         title = f"cold, {self.options.part_gb:g} GB on tmpfs"
         for cipher in ("default cipher", "aes128-gcm"):
             self.row(f"{title}, rsync {cipher}", found[f"rsync, {cipher}"], found["envsync"])
-        if "envsync, raw" in found:
-            self.row(f"{title}, rsync aes128-gcm, envsync raw", found["rsync, aes128-gcm"], found["envsync, raw"])
+        self.row(f"{title}, rsync aes128-gcm, envsync level 1", found["rsync, aes128-gcm"], found["envsync, level 1"])
         self.memory_row(title, found["rsync, default cipher"], found["envsync"])
         shutil.rmtree(shm)
 
@@ -298,7 +317,7 @@ class Bench:
         self.prepare(env)
         cases = self.options.cases
         login = self.login()
-        print(f"login and one command over ssh: {login * 1000:.0f} ms")
+        print(f"login and one command over ssh: {login * 1000:.0f} ms, {size_text(self.login_bytes())} on the wire")
         if set(cases) & {"cold", "nothing", "patch", "pull", "recreated"}:
             self.on_disk(cases, login)
         if "tmpfs" in cases:
