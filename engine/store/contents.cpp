@@ -51,6 +51,7 @@ class ContentFinder {
     TRY_STATUS(check_space());
     TRY_STATUS(take_all());
     TRY_STATUS(leftovers_.remove(*t_.files));
+    TRY_STATUS(look_again());
     list_wanted();
     return ok();
   }
@@ -210,7 +211,22 @@ class ContentFinder {
     TRY(const os::Stat made, os::stat_at(t_.dir.get(), to));
     t_.staged[index] = scan::key_of(made);
     ++t_.files_linked;
+    const std::lock_guard lock(t_.link_mutex);
+    pool_links_.push_back(index);
     return true;
+  }
+
+  /// A leftover of an earlier run may have been another link of what came from the pool: its deletion moved the ctime.
+  Result<void> look_again() {
+    for (const u32 index : pool_links_) {
+      TRY(const os::Stat stat, os::stat_at(t_.dir.get(), t_.staged_path(t_.desired()[index].path)));
+      scan::StatKey& noted = t_.staged[index];
+      if (stat.ino != noted.ino || stat.size != noted.size || stat.mtime_ns != noted.mtime_ns) continue;  // the seal finds it
+      noted.ctime_ns = stat.ctime_ns;
+      if (const auto group = t_.plan.members.find(index); group != t_.plan.members.end())
+        for (const u32 member : group->second) t_.staged[member] = noted;
+    }
+    return ok();
   }
 
   bool fits(const os::Stat& stat, const Job& job, const tree::Entry& entry) const {
@@ -241,6 +257,7 @@ class ContentFinder {
   const StepSink& sink_;
   std::vector<Job> jobs_;
   Leftovers leftovers_;
+  std::vector<u32> pool_links_;      // guarded by the transaction's link_mutex
   os::Fd same_host_;
 };
 

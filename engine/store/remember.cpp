@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: MIT
 #include "store/remember.hpp"
 
-#include <chrono>
-#include <thread>
+#include <algorithm>
 
 #include "store/workers.hpp"
 
 namespace envsync::store {
+namespace {
+
+constexpr i64 kSettledNs = 4'000'000'000;  // more than the stat cache asks for on any filesystem
+
+}  // namespace
 
 void remember(scan::StatCache& cache, int at, std::span<const tree::Entry> entries, const std::vector<u32>& indexes, bool network,
               const std::function<std::string(const tree::Entry&)>& path_of) {
   if (indexes.empty()) return;
-  // What is younger than a tick of the filesystem's clock is not believed. So much is waited, where a transaction was that fast.
-  constexpr i64 kSettledNs = 24'000'000;
-  const auto last = os::stat_at(at, path_of(entries[indexes.back()]));
-  const i64 age = last ? os::filesystem_clock_ns() - last->ctime_ns : kSettledNs;
-  if (!network && age < kSettledNs) std::this_thread::sleep_for(std::chrono::nanoseconds(kSettledNs));
   const i64 clock = os::filesystem_clock_ns();
   static_cast<void>(for_each_index(indexes.size(), 2000, [&](std::size_t i) -> Result<void> {
     const tree::Entry& entry = entries[indexes[i]];
@@ -27,7 +26,11 @@ void remember(scan::StatCache& cache, int at, std::span<const tree::Entry> entri
     if (!xattrs) return ok();
     // As the scan keeps them: what else there is belongs to the host.
     std::erase_if(*xattrs, [](const auto& x) { return !x.first.starts_with("user.") && x.first != "security.capability"; });
-    cache.put(scan::key_of(*stat), {file->digest, std::move(*xattrs), true}, clock, network);
+    const scan::StatKey key = scan::key_of(*stat);
+    // RACE: the cache believes no stat that is younger than a tick of the clock, as another write in that tick would not show.
+    // Here it would: we gave the file an old mtime after our last write, and until the exchange nobody else could reach it.
+    const bool shows_writes = key.mtime_ns < clock - kSettledNs;
+    cache.put(key, {file->digest, std::move(*xattrs), true}, shows_writes ? std::max(clock, key.ctime_ns + kSettledNs) : clock, network);
     return ok();
   }));
 }

@@ -3,6 +3,7 @@
 // accept, as the agent does it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -68,7 +69,7 @@ Desired altered(const Desired& from, std::string_view path, Alter alter) {
 }
 
 struct Settings {
-  std::string commit_root;
+  std::string commit_root = {};
   bool adopt = true;
   u32 keep = 2;
   std::vector<std::string> drop = {}, exclude = {};
