@@ -85,6 +85,10 @@ Result<Overlay> lay_over(const DistributionSet& base, const DistributionSet& ori
 SmallFiles small_files_after(const Overlay& overlay, const SmallFiles& base, const SmallFiles& origin) {
   SmallFiles out;
   for (const tree::RelPath& path : wanted_small_files(overlay.desired)) {
+    if (const auto made = overlay.made.find(path); made != overlay.made.end()) {
+      out.emplace(path.bytes(), made->second);
+      continue;
+    }
     const auto taken = std::ranges::lower_bound(overlay.taken, path, {}, &TakenPath::path);
     const bool is_taken = taken != overlay.taken.end() && taken->path == path;
     const SmallFiles& from = is_taken ? origin : base;

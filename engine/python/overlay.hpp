@@ -54,9 +54,10 @@ struct MissingScript {
 struct Overlay {
   tree::Tree desired;
   std::vector<TakenPath> taken;        // sorted; files and links whose entry is the origin's
+  std::map<tree::RelPath, std::string> made;  // files whose text is written here, by finish_scripts()
   std::vector<MissingScript> scripts;
   std::vector<PackageStep> packages;   // sorted by name
-  std::vector<tree::RelPath> unmanaged;  // files that nobody owned inside what left; removed or kept by the rule
+  std::vector<tree::RelPath> unmanaged;   // files that nobody owned inside what left; removed or kept by the rule
   std::vector<Finding> findings;       // with an error among them, the tree must not be applied
 
   bool refused() const;
