@@ -62,6 +62,7 @@ class Sender {
   Result<OpenPack> read(const Job& job) const;
   Result<void> append(OpenPack& pack, const PullItem& item, u64 offset, u64 length) const;
   Result<Bytes> take(std::size_t index);
+  void note_sent(std::size_t bytes, Seconds took);
   void stop_workers();
 
   int root_fd_;
@@ -75,6 +76,7 @@ class Sender {
   std::size_t next_job_ = 0, sent_ = 0;
   std::map<std::size_t, Result<Bytes>> ready_;
   bool is_stopped_ = false;
+  double wire_rate_ = 0;  // bytes a second, over the last packs
 };
 
 Result<void> Sender::append(OpenPack& pack, const PullItem& item, u64 offset, u64 length) const {
@@ -114,7 +116,7 @@ void Sender::work() {
       changed_.wait(lock, [&] { return is_stopped_ || next_job_ >= jobs_.size() || next_job_ < sent_ + kReadyMax + 2; });
       if (is_stopped_ || next_job_ >= jobs_.size()) return;
       index = next_job_++;
-      level = governor_.next(ready_.size(), kReadyMax);
+      level = governor_.next(ready_.size(), kReadyMax, wire_rate_);
     }
     Result<Bytes> packed = [&]() -> Result<Bytes> {
       TRY(const OpenPack pack, read(jobs_[index]));
@@ -142,13 +144,22 @@ void Sender::stop_workers() {
   changed_.notify_all();
 }
 
+void Sender::note_sent(std::size_t bytes, Seconds took) {
+  constexpr double kNewest = 0.2;
+  const double rate = static_cast<double>(bytes) / std::max(took.count(), 1e-6);
+  const std::lock_guard lock(mutex_);
+  wire_rate_ = wire_rate_ == 0 ? rate : wire_rate_ + kNewest * (rate - wire_rate_);
+}
+
 Result<void> Sender::run(protocol::Connection& connection, u32 number) {
   std::vector<std::jthread> workers;
   for (u32 i = 0; i < os::cpu_count(); ++i) workers.emplace_back([this] { work(); });
   Result<void> result = ok();
   for (std::size_t i = 0; i < jobs_.size() && result; ++i) {
     auto packed = take(i);
+    const auto began = std::chrono::steady_clock::now();
     result = packed ? connection.send_blob(number, *packed, stop_) : Result<void>(std::move(packed).error());
+    if (result) note_sent(packed->size(), std::chrono::steady_clock::now() - began);
   }
   stop_workers();
   workers.clear();

@@ -55,12 +55,14 @@ Result<Bytes> decompress(ByteView bytes, std::size_t limit);
 class LevelGovernor {
  public:
   explicit LevelGovernor(std::optional<int> fixed = std::nullopt);
-  /// `queued`, `capacity`: packs that are ready to send, and how many may be.
-  int next(std::size_t queued, std::size_t capacity);
+  /// `queued`, `capacity`: packs that are ready to send, and how many may be. `wire_bytes_per_second`: what leaves at present,
+  /// 0 where not known yet; levels above 1 are for slow links only.
+  int next(std::size_t queued, std::size_t capacity, double wire_bytes_per_second);
 
  private:
   std::optional<int> fixed_;
   std::size_t step_ = 0, calls_ = 0;
+  int trend_ = 0;  // packs in a row that found the queue full (above zero) or empty (below)
   bool is_primed_ = false;
 };
 

@@ -143,29 +143,43 @@ TEST_CASE("a short frame that claims a long content is refused before memory is 
 
 TEST_CASE("a fixed level stays") {
   LevelGovernor fixed(-3);
-  for (const std::size_t queued : {0u, 8u, 0u}) CHECK(fixed.next(queued, 8) == -3);
+  for (const std::size_t queued : {0u, 8u, 0u}) CHECK(fixed.next(queued, 8, 1e6) == -3);
 }
 
 TEST_CASE("a sender that waits for the compressor gets faster packs, in the end raw ones") {
   LevelGovernor governor;
-  int last = governor.next(8, 8);
-  for (int i = 0; i < 10; ++i) {
-    const int level = governor.next(0, 8);
+  int last = governor.next(8, 8, 0);
+  for (int i = 0; i < 40; ++i) {
+    const int level = governor.next(0, 8, 500e6);
     CHECK(level <= last);
     last = level;
   }
   CHECK(last == kRawLevel);
 }
 
-TEST_CASE("a full queue leaves time to compress harder, up to level 6") {
+TEST_CASE("a full queue raises the level as far as the link is slow, and a fast link lowers it again") {
+  const auto after_full_queue = [](LevelGovernor& governor, double rate) {
+    int last = 0;
+    for (int i = 0; i < 40; ++i) last = governor.next(8, 8, rate);
+    return last;
+  };
   LevelGovernor governor;
-  int last = governor.next(8, 8);
-  for (int i = 0; i < 10; ++i) last = governor.next(8, 8);
-  CHECK(last == 6);
+  CHECK(after_full_queue(governor, 0) == 1);
+  CHECK(after_full_queue(governor, 120e6) == 1);
+  CHECK(after_full_queue(governor, 12e6) == 3);
+  CHECK(after_full_queue(governor, 1e6) == 6);
+  CHECK(governor.next(8, 8, 120e6) == 1);
+}
+
+TEST_CASE("one full queue among empty ones changes nothing") {
+  LevelGovernor governor;
+  (void)governor.next(4, 8, 1e6);
+  for (int i = 0; i < 20; ++i) CHECK(governor.next(i % 3 == 0 ? 0 : 8, 8, 1e6) == 1);
 }
 
 TEST_CASE("an empty queue says nothing before the first packs could fill it") {
   LevelGovernor governor;
-  for (int i = 0; i < 8; ++i) CHECK(governor.next(0, 8) == 2);
-  CHECK(governor.next(0, 8) < 2);
+  for (int i = 0; i < 8; ++i) CHECK(governor.next(0, 8, 0) == 1);
+  for (int i = 0; i < 4; ++i) (void)governor.next(0, 8, 0);
+  CHECK(governor.next(0, 8, 0) < 1);
 }
