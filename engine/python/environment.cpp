@@ -64,6 +64,17 @@ std::optional<SiteItem> site_item(std::string_view path) {
   return SiteItem{below.substr(kSite.size())};
 }
 
+bool is_site(const tree::RelPath& path) {
+  return path.name() == "site-packages" && std::ranges::count(path.bytes(), '/') == 2 && site_item(path.bytes() + "/x");
+}
+
+std::vector<tree::RelPath> sites_of(const tree::Tree& tree) {
+  std::vector<tree::RelPath> out;
+  for (const tree::Entry& entry : tree.entries())
+    if (entry.is_dir() && is_site(entry.path)) out.push_back(entry.path);
+  return out;
+}
+
 std::string_view SiteItem::top() const { return below.substr(0, below.find('/')); }
 
 std::vector<Distribution> distributions(const tree::Tree& tree) {

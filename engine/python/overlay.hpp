@@ -24,6 +24,7 @@ struct OverlayOptions {
   ClosureRule closure = ClosureRule::pinned;
   bool evict_auto = true;             // with closure: pinned
   std::vector<std::string> evict;     // names and globs of the base, besides
+  std::vector<std::string> roots;     // folders of site-packages, taken whole where no dist-info of the origin owns them
   ConflictRule conflicts = ConflictRule::error;
   UnmanagedRule unmanaged = UnmanagedRule::remove;
   IncompleteRule incomplete = IncompleteRule::refuse;
@@ -58,6 +59,7 @@ struct Overlay {
   std::vector<MissingScript> scripts;
   std::vector<PackageStep> packages;   // sorted by name
   std::vector<tree::RelPath> unmanaged;   // files that nobody owned inside what left; removed or kept by the rule
+  std::vector<tree::RelPath> rooted;   // what roots brought, or found equal: owned by no distribution, but by this overlay
   std::vector<Finding> findings;       // with an error among them, the tree must not be applied
 
   bool refused() const;

@@ -17,6 +17,10 @@ struct SiteItem {
 /// Where the path lies below lib*/python*/site-packages; borrows its bytes.
 std::optional<SiteItem> site_item(std::string_view path);
 
+/// lib*/python*/site-packages itself.
+bool is_site(const tree::RelPath& path);
+std::vector<tree::RelPath> sites_of(const tree::Tree& tree);
+
 /// From the name of a *.dist-info or *.egg-info; without the folder.
 std::optional<Distribution> distribution_named(std::string_view name);
 

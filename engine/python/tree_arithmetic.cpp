@@ -13,15 +13,6 @@ namespace {
 
 constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
-bool is_site(const tree::RelPath& path) {
-  return site_item(path.bytes() + "/x") && path.name() == "site-packages" && std::ranges::count(path.bytes(), '/') == 2;
-}
-
-void count(auto& tallies, std::string one, std::string other, const tree::RelPath& path) {
-  auto& tally = tallies[{std::move(one), std::move(other)}];
-  if (tally.files++ == 0) tally.first = path;
-}
-
 /// The index of each entry's parent.
 std::vector<std::size_t> parents_of(const tree::Tree& tree) {
   std::vector<std::size_t> out(tree.entries().size(), kNone);
@@ -59,6 +50,7 @@ Result<void> TreeArithmetic::run() {
   remove();
   find_unmanaged();
   add();
+  for (const std::string& root : options_.roots) add_root(root);
   settle_orphans();
   keep_folders();
   drop_blocked();
@@ -68,12 +60,12 @@ Result<void> TreeArithmetic::run() {
 
 /// Packages go where the base has its own: lib/python3.12 onto lib/python3.12, whichever of lib and lib64 either side says.
 void TreeArithmetic::map_sites() {
-  std::vector<tree::RelPath> there;
-  for (const tree::Entry& entry : base_.tree().entries())
-    if (entry.is_dir() && is_site(entry.path)) there.push_back(entry.path);
-  std::set<tree::RelPath> missing;
-  for (const Move& move : selection_.coming) {
-    const tree::RelPath& site = origin_.all()[move.index].site;
+  const std::vector<tree::RelPath> there = sites_of(base_.tree());
+  std::set<tree::RelPath> needed, missing;
+  for (const Move& move : selection_.coming) needed.insert(origin_.all()[move.index].site);
+  if (!options_.roots.empty())
+    for (const tree::RelPath& site : sites_of(origin_.tree())) needed.insert(site);
+  for (const tree::RelPath& site : needed) {
     auto found = std::ranges::find(there, site);
     if (found == there.end()) found = std::ranges::find_if(there, [&](const tree::RelPath& path) { return path.parent().name() == site.parent().name(); });
     if (found != there.end()) sites_.emplace(site, *found);
@@ -83,6 +75,11 @@ void TreeArithmetic::map_sites() {
     find("python_mismatch", Severity::error, site,
          fmt::format("the origin's packages lie in '{}', the base's in '{}'", printable(site.bytes()), there.empty() ? "no site-packages" : printable(there.front().bytes())));
   }
+}
+
+void TreeArithmetic::count(Tallies& tallies, std::string one, std::string other, const tree::RelPath& path) {
+  Tally& tally = tallies[{std::move(one), std::move(other)}];
+  if (tally.files++ == 0) tally.first = path;
 }
 
 std::optional<tree::RelPath> TreeArithmetic::target_of(const Installed& one, const tree::RelPath& path) const {
@@ -152,7 +149,7 @@ void TreeArithmetic::add_entry(u32 owner, const OwnedEntry& owned) {
   if (effective.empty() && !is_script) count(differing_, one.label(), "", entry.path);
   if (!effective.empty() && std::ranges::none_of(effective, [&](u32 other) { return comes_[other]; }))
     count(foreign_, one.label(), origin_.all()[effective.front()].label(), entry.path);
-  const Addition addition{owned.entry, owner};
+  const Addition addition{owned.entry, one.label()};
   const auto there = base_.tree().index_of(*path);
   if (additions_.contains(*path)) return;
   if (there && !base_.tree().entries()[*there].is_dir() && fates_[*there] != Fate::leaves) return meet_base(*there, *path, addition);
@@ -168,10 +165,10 @@ void TreeArithmetic::meet_base(std::size_t there, const tree::RelPath& path, con
   const std::vector<u32> effective = base_.effective_owners(there);
   const auto stays = std::ranges::find_if(effective, [&](u32 owner) { return is_staying(owner); });
   if (!is_same && stays != effective.end()) {
-    count(conflicts_, base_.all()[*stays].label(), origin_.all()[addition.owner].label(), path);
+    count(conflicts_, base_.all()[*stays].label(), addition.label, path);
     if (options_.conflicts != ConflictRule::overlay) return;
   } else if (!is_same && base_.claims(there).empty()) {
-    count(replaced_unowned_, origin_.all()[addition.owner].label(), "", path);
+    count(replaced_unowned_, addition.label, "", path);
   }
   fates_[there] = Fate::leaves;
   additions_.emplace(path, addition);
@@ -263,7 +260,7 @@ void TreeArithmetic::drop_blocked() {
     }
     if (!blocker) return false;
     const auto owners = base_.claims(*blocker);
-    count(blocked_, origin_.all()[addition.owner].label(), owners.empty() ? "" : base_.all()[owners.front().distribution].label(), entries[*blocker].path);
+    count(blocked_, addition.label, owners.empty() ? "" : base_.all()[owners.front().distribution].label(), entries[*blocker].path);
     return true;
   });
 }

@@ -16,10 +16,11 @@ class TreeArithmetic {
 
  private:
   enum class Fate : u8 { stays, leaves, orphaned };  // orphaned: the owner of the content leaves, another owner stays
-  struct Addition { std::size_t entry = 0; u32 owner = 0; };  // of the origin
+  struct Addition { std::size_t entry = 0; std::string label; };  // of the origin; the distribution or root that brings it
   struct Tally { u64 files = 0; tree::RelPath first; };       // what one finding counts
   using Tallies = std::map<std::pair<std::string, std::string>, Tally>;  // by the two distributions' labels
 
+  static void count(Tallies& tallies, std::string one, std::string other, const tree::RelPath& path);
   void map_sites();
   std::optional<tree::RelPath> target_of(const Installed& one, const tree::RelPath& path) const;
   void remove();
@@ -28,6 +29,9 @@ class TreeArithmetic {
   void add_entry(u32 owner, const OwnedEntry& owned);
   void meet_base(std::size_t there, const tree::RelPath& path, const Addition& addition);
   void add_missing(u32 owner);
+  void add_root(const std::string& root);
+  bool is_root_free(const std::string& root, const std::vector<std::size_t>& entries);
+  void add_root_entry(const std::string& root, std::size_t entry, const tree::RelPath& path);
   bool keep_equal_row(std::size_t there, const MissingRow& row);
   void settle_orphans();
   void keep_folders();
@@ -52,7 +56,7 @@ class TreeArithmetic {
   std::vector<bool> inside_left_;                  // the base's empty folders and unowned files inside what left
   std::map<tree::RelPath, tree::RelPath> sites_;   // of the origin -> of the base
   std::map<tree::RelPath, Addition> additions_;    // by path in the desired tree
-  Tallies conflicts_, orphans_, foreign_, differing_, replaced_unowned_, blocked_;
+  Tallies conflicts_, orphans_, foreign_, differing_, replaced_unowned_, blocked_, root_conflicts_;
 };
 
 }  // namespace envsync::python

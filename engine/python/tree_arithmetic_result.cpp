@@ -74,6 +74,9 @@ void TreeArithmetic::tell() {
   for (const auto& [pair, tally] : differing_)
     find("record_mismatch", Severity::error, tally.first,
          fmt::format("{} of '{}' in the origin {} not what its RECORD says", files(tally.files), pair.first, tally.files == 1 ? "is" : "are"));
+  for (const auto& [pair, tally] : root_conflicts_)
+    find("root_conflict", Severity::error, tally.first,
+         fmt::format("'{}' stays and would lose {} to the root '{}'", pair.first, files(tally.files), pair.second));
   for (const auto& [pair, tally] : blocked_) {
     const std::string owner = pair.second.empty() ? "nobody's" : fmt::format("of '{}'", pair.second);
     find("path_blocked", Severity::error, tally.first,

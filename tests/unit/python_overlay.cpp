@@ -2,7 +2,7 @@
 #include "python/overlay.hpp"
 #include "python/selection.hpp"
 
-#include "support/python_environment.hpp"
+#include "support/python_overlay.hpp"
 
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -13,56 +13,8 @@ using namespace envsync::python;
 namespace {
 
 using Lines = std::vector<std::string>;
-
-/// An overlay with the trees that it was made of, and what a test asks of it.
-struct Laid {
-  test::Environment base, origin;
-  Overlay overlay;
-
-  /// "path" of every file of site-packages that is no dist-info's, and "/path" of those outside, with '+' where the origin's came.
-  Lines files() const {
-    Lines out;
-    for (const tree::Entry& entry : overlay.desired.entries()) {
-      const std::string& path = entry.path.bytes();
-      if (entry.is_dir() || path.find(".dist-info/") != std::string::npos || path == "pyvenv.cfg") continue;
-      const bool taken = std::ranges::binary_search(overlay.taken, entry.path, {}, &TakenPath::path);
-      out.push_back((taken ? "+" : "") + (path.starts_with(test::kSite) ? path.substr(test::kSite.size()) : "/" + path));
-    }
-    return out;
-  }
-  /// Names of the folders directly in site-packages.
-  Lines folders() const {
-    Lines out;
-    for (const tree::Entry& entry : overlay.desired.entries())
-      if (entry.is_dir() && entry.path.parent().bytes() + "/" == test::kSite) out.push_back(std::string(entry.path.name()));
-    return out;
-  }
-  Lines steps() const {
-    Lines out;
-    for (const PackageStep& step : overlay.packages) {
-      const char kind = step.kind == StepKind::added ? '+' : step.kind == StepKind::evicted ? '-' : '~';
-      out.push_back(fmt::format("{} {} {}>{} ({})", kind, step.name, step.from_version, step.to_version, step.why));
-    }
-    return out;
-  }
-  Lines findings() const {
-    Lines out;
-    for (const Finding& finding : overlay.findings)
-      out.push_back(fmt::format("{} {}: {}", std::string_view("nwe")[static_cast<std::size_t>(finding.severity)], finding.code, finding.what));
-    return out;
-  }
-};
-
-Laid lay(test::Environment origin, test::Environment base, OverlayOptions options) {
-  Laid out{std::move(base), std::move(origin), {}};
-  DistributionSet below = out.base.set(), above = out.origin.set();
-  below.learn(out.base.sums);
-  above.learn(out.origin.sums);
-  auto laid = lay_over(below, above, options, MarkerEnvironment::for_python("3.12"));
-  REQUIRE(laid.has_value());
-  out.overlay = std::move(*laid);
-  return out;
-}
+using test::Laid;
+using test::lay;
 
 OverlayOptions packages(Lines names) {
   OverlayOptions out;
