@@ -18,7 +18,7 @@
 namespace envsync::store {
 namespace {
 
-constexpr u32 kOwnerWrite = 0200;
+constexpr u32 kOwnerWrite = 0200, kOwnerAll = 0700;
 
 class Accept {
  public:
@@ -35,7 +35,7 @@ class Accept {
     TRY_STATUS(delete_displaced());
     remember_made();
     // A cache that is not saved costs reading, nothing else.
-    static_cast<void>(a_.state.save_cache(a_.cache));
+    if (a_.cache != nullptr) static_cast<void>(a_.state.save_cache(*a_.cache));
     TRY_STATUS(a_.journal.append(Entry::accepted));
     if (!a_.is_deferred) TRY_STATUS(os::remove_tree(files_, state_, staging_path(a_.tx)));
     return ok();
@@ -89,7 +89,14 @@ class Accept {
         return false;
       }
     }
-    TRY_STATUS(files_.rename(a_.tx_fd, from, state_, content_path(file.content())));
+    auto moved = files_.rename(a_.tx_fd, from, state_, content_path(file.content()));
+    if (!moved && moved.error().sys_errno == EACCES) {
+      // Its folder lacks the owner's write bit; it is displaced, and ours.
+      TRY(const os::Fd folder, os::open_dir(a_.tx_fd, from.substr(0, from.rfind('/'))));
+      TRY_STATUS(files_.chmod(folder.get(), kOwnerAll));
+      moved = files_.rename(a_.tx_fd, from, state_, content_path(file.content()));
+    }
+    TRY_STATUS(std::move(moved));
     return true;
   }
 
@@ -133,16 +140,17 @@ class Accept {
       return ok();
     }
     TRY(const Spot spot, live_spot(a_.state.place(), a_.terms.commit_root));
-    TRY_STATUS(discard_tree(files_, a_.tx_fd, kNew, {spot.at, spot.name}, a_.cache));
+    TRY_STATUS(discard_tree(files_, a_.tx_fd, kNew, {spot.at, spot.name}, a_.moves));
     return ok();
   }
 
   /// The next scan need not read what was verified while it was written.
   void remember_made() {
-    const auto root = open_live(a_.state.place());
+    if (a_.cache == nullptr) return;
+    const auto root = open_environment(a_.state.place());
     const auto space = os::space(state_);
     if (!root || !*root || !space) return;
-    remember(a_.cache, root->get(), a_.desired.entries(), a_.made, space->network, [](const tree::Entry& e) { return e.path.bytes(); });
+    remember(*a_.cache, root->get(), a_.desired.entries(), a_.made, space->network, [](const tree::Entry& e) { return e.path.bytes(); });
   }
 
   Acceptance& a_;

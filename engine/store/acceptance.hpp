@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "store/discard.hpp"
 #include "store/journal.hpp"
 #include "store/state_impl.hpp"
 #include "store/transaction.hpp"
@@ -36,7 +37,8 @@ struct Acceptance {
   const Terms& terms;
   const tree::Tree* base;      // null: nothing was there, or its record is gone already
   const tree::Tree& desired;
-  scan::StatCache& cache;
+  CacheMoves& moves;
+  scan::StatCache* cache;              // null: in recovery, where none is at hand
   const std::vector<u32>& made;        // indexes in desired of the files that were written
   std::vector<std::string> warnings{};
   bool is_deferred = false;            // somebody stands in the displaced tree: a later run deletes it

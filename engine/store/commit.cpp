@@ -73,7 +73,7 @@ void Transaction::Impl::pending(const Error& error) {
 
 Result<void> Transaction::Impl::recheck_live() {
   if (!live) return ok();
-  TRY(const auto now, open_live(state->place()));
+  TRY(const auto now, open_environment(state->place()));
   if (!now) return changed_meanwhile(fmt::format("'{}' was deleted", shown({})));
   TRY(const os::Stat opened, os::stat_fd(live.get()));
   TRY(const os::Stat there, os::stat_fd(now.get()));
@@ -181,7 +181,8 @@ Result<void> Transaction::commit(const StepSink& sink) {
     t.stage = Impl::Stage::ended;
     auto back = t.exchange_back(*spot);
     if (!back) return std::move(back).error().note("a run that was begun is not finished: the next one puts the old tree back");
-    static_cast<void>(settle_leftover(*t.state, t.tx, t.journal.parsed(), *t.cache));
+    CacheMoves moves(t.cache);
+    static_cast<void>(settle_leftover(*t.state, t.tx, t.journal.parsed(), moves));
     static_cast<void>(t.state->save_cache(*t.cache));
     return changed_meanwhile(difference);
   }
@@ -206,7 +207,8 @@ Result<void> Transaction::revert() {
     hooks.unknown = [&](const Met& met) { return carry.unknown(met); };
     static_cast<void>(walk_against(t.dir.get(), kNew, t.begin.desired, t.begin.commit_root, hooks));
   }
-  static_cast<void>(settle_leftover(*t.state, t.tx, t.journal.parsed(), *t.cache));
+  CacheMoves moves(t.cache);
+  static_cast<void>(settle_leftover(*t.state, t.tx, t.journal.parsed(), moves));
   static_cast<void>(t.state->save_cache(*t.cache));
   return ok();
 }

@@ -20,8 +20,8 @@ std::string joined(const std::string& a, const std::string& b) {
 
 class Discard {
  public:
-  Discard(os::Files& files, int at, const std::string& rel, const Twin& twin, scan::StatCache& cache, What what)
-      : files_(files), at_(at), rel_(rel), twin_(twin), cache_(cache), what_(what) {}
+  Discard(os::Files& files, int at, const std::string& rel, const Twin& twin, CacheMoves& moves, What what)
+      : files_(files), at_(at), rel_(rel), twin_(twin), moves_(moves), what_(what) {}
 
   Result<Discarded> run() {
     TRY(const auto top, os::stat_if_exists(at_, rel_));
@@ -99,7 +99,7 @@ class Discard {
     if (before->nlink <= 1) bytes_gone_ += before->blocks * 512;
     if (!is_shared) return ok();
     const auto after = os::stat_if_exists(twin_dir, twin_name);
-    if (after && *after) cache_.moved(scan::key_of(*before), scan::key_of(**after));
+    if (after && *after) moves_.moved(scan::key_of(*before), scan::key_of(**after));
     return ok();
   }
 
@@ -119,7 +119,7 @@ class Discard {
   int at_;
   const std::string& rel_;
   const Twin& twin_;
-  scan::StatCache& cache_;
+  CacheMoves& moves_;
   What what_;
   std::vector<Folder> folders_;
   std::atomic<u64> files_gone_{0}, bytes_gone_{0};
@@ -127,12 +127,18 @@ class Discard {
 
 }  // namespace
 
-Result<Discarded> discard_tree(os::Files& files, int at, const std::string& rel, const Twin& twin, scan::StatCache& cache) {
-  return Discard(files, at, rel, twin, cache, What::everything).run();
+void CacheMoves::moved(const scan::StatKey& from, const scan::StatKey& to) {
+  if (cache_ != nullptr) return cache_->moved(from, to);
+  const std::lock_guard lock(mutex_);
+  list_.emplace_back(from, to);
 }
 
-Result<Discarded> discard_shared(os::Files& files, int at, const std::string& rel, const Twin& twin, scan::StatCache& cache) {
-  return Discard(files, at, rel, twin, cache, What::shared).run();
+Result<Discarded> discard_tree(os::Files& files, int at, const std::string& rel, const Twin& twin, CacheMoves& moves) {
+  return Discard(files, at, rel, twin, moves, What::everything).run();
+}
+
+Result<Discarded> discard_shared(os::Files& files, int at, const std::string& rel, const Twin& twin, CacheMoves& moves) {
+  return Discard(files, at, rel, twin, moves, What::shared).run();
 }
 
 }  // namespace envsync::store

@@ -123,7 +123,7 @@ Result<Place> resolve_place(const std::string& path) {
   return place;
 }
 
-Result<os::Fd> open_live(const Place& place) {
+Result<os::Fd> open_environment(const Place& place) {
   if (!place.parent) return os::Fd();
   TRY(const auto stat, os::stat_if_exists(place.parent.get(), place.name));
   if (!stat) return os::Fd();

@@ -41,7 +41,7 @@ Result<void> probe_rename(os::Files& files, int tx, const std::string& shown, bo
 }  // namespace
 
 Result<void> Transaction::Impl::open_place() {
-  TRY(live, open_live(state->place()));
+  TRY(live, open_environment(state->place()));
   if (static_cast<bool>(live) == observed.tree.is_absent())
     return Error(ErrorCode::changed_meanwhile, fmt::format("'{}' {} since it was scanned", shown({}), live ? "was made" : "was deleted"));
   TRY(space, os::space(state->fd()));

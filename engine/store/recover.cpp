@@ -26,8 +26,8 @@ std::string_view said(Holds holds) {
 
 class Recovery {
  public:
-  Recovery(State& state, std::string tx, scan::StatCache& cache, Recovered& recovered)
-      : state_(state), files_(state.files()), tx_(std::move(tx)), cache_(cache), recovered_(recovered) {}
+  Recovery(State& state, std::string tx, CacheMoves& moves, Recovered& recovered)
+      : state_(state), files_(state.files()), tx_(std::move(tx)), moves_(moves), recovered_(recovered) {}
 
   Result<void> run() {
     TRY(dir_, os::open_dir(state_.fd(), staging_path(tx_)));
@@ -35,7 +35,7 @@ class Recovery {
     if (!opened) return std::move(opened).error().note(kept()).hint(look_at());
     journal_ = std::move(*opened);
     TRY(s_, read_situation(state_.place(), dir_.get(), journal_.parsed()));
-    if (s_.action == Action::leftover) return settle_leftover(state_, tx_, journal_.parsed(), cache_);
+    if (s_.action == Action::leftover) return settle_leftover(state_, tx_, journal_.parsed(), moves_);
     if (s_.action == Action::refuse || s_.action == Action::keep_all) return interference();
     auto live = live_spot(state_.place(), s_.terms.commit_root);
     if (!live && s_.action == Action::abandon) return abandon();  // somebody deleted the folder that it would have come into
@@ -81,7 +81,7 @@ class Recovery {
     TRY_STATUS(restore_base_mode());
     TRY_STATUS(journal_.append(Entry::abandoned));
     recovered_.done.push_back(fmt::format("dropped the prepared commit of run {}: the tree before is in place", s_.terms.run));
-    return settle_leftover(state_, tx_, journal_.parsed(), cache_);
+    return settle_leftover(state_, tx_, journal_.parsed(), moves_);
   }
 
   Result<void> restore_base_mode() {
@@ -115,7 +115,7 @@ class Recovery {
     TRY(const auto base, find_record(kBaseRecord, s_.terms.base_number));
     if (base && s_.last != Last::accepting) TRY_STATUS(carry_displaced(*base, *desired));
     const std::vector<u32> made;
-    Acceptance acceptance{state_, dir_.get(), tx_, journal_, s_.terms, base ? &base->tree : nullptr, desired->tree, cache_, made};
+    Acceptance acceptance{state_, dir_.get(), tx_, journal_, s_.terms, base ? &base->tree : nullptr, desired->tree, moves_, nullptr, made};
     TRY_STATUS(finish_accept(acceptance, {}));
     recovered_.done.push_back(fmt::format(fmt::runtime(message), s_.terms.run, s_.terms.number));
     recovered_.done.insert(recovered_.done.end(), acceptance.warnings.begin(), acceptance.warnings.end());
@@ -142,7 +142,7 @@ class Recovery {
     TRY_STATUS(journal_.append(Entry::rolled_back));
     recovered_.swapped_back = true;
     recovered_.done.push_back(fmt::format("finished the roll back of run {}: the tree before is in place", s_.terms.run));
-    return settle_leftover(state_, tx_, journal_.parsed(), cache_);
+    return settle_leftover(state_, tx_, journal_.parsed(), moves_);
   }
 
   Result<void> revert() {
@@ -185,7 +185,7 @@ class Recovery {
   State& state_;
   os::Files& files_;
   const std::string tx_;
-  scan::StatCache& cache_;
+  CacheMoves& moves_;
   Recovered& recovered_;
   os::Fd dir_;
   Journal journal_;
@@ -200,10 +200,9 @@ Result<Recovered> recover(State& state, const Lock&) {
   if (!state.exists()) return recovered;
   TRY(const auto transactions, staging_names(state.fd()));
   if (transactions.empty()) return recovered;
-  scan::StatCache cache = state.load_cache();
-  for (const std::string& tx : transactions) TRY_STATUS(Recovery(state, tx, cache, recovered).run());
-  // A cache that is not saved costs reading, nothing else.
-  if (cache.changed()) static_cast<void>(state.save_cache(cache));
+  CacheMoves moves(nullptr);
+  for (const std::string& tx : transactions) TRY_STATUS(Recovery(state, tx, moves, recovered).run());
+  state.note_moves(moves.take());
   return recovered;
 }
 

@@ -84,7 +84,7 @@ std::string what_recovery_does(const Place& place, int tx) {
   ENVSYNC_CHECK(false);
 }
 
-Result<void> settle_leftover(State& state, const std::string& tx, const Parsed& parsed, scan::StatCache& cache) {
+Result<void> settle_leftover(State& state, const std::string& tx, const Parsed& parsed, CacheMoves& moves) {
   os::Files& files = state.files();
   const Place& place = state.place();
   const std::string rel = staging_path(tx);
@@ -100,10 +100,10 @@ Result<void> settle_leftover(State& state, const std::string& tx, const Parsed& 
   }
   if (parsed.last_entry == Entry::accepted) {
     if (!standing_in(rel).empty()) return ok();
-    TRY_STATUS(discard_tree(files, dir.get(), kNew, twin, cache));
+    TRY_STATUS(discard_tree(files, dir.get(), kNew, twin, moves));
     return os::remove_tree(files, state.fd(), rel);
   }
-  TRY_STATUS(discard_shared(files, dir.get(), kNew, twin, cache));
+  TRY_STATUS(discard_shared(files, dir.get(), kNew, twin, moves));
   for (const char* name : {kBaseRecord, kDesiredRecord}) {
     auto gone = files.unlink(dir.get(), name);
     if (!gone && gone.error().sys_errno != ENOENT) return gone;

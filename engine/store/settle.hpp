@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "store/discard.hpp"
 #include "store/journal.hpp"
 #include "store/state_impl.hpp"
 
@@ -23,6 +24,6 @@ std::string what_recovery_does(const Place& place, int tx);
 
 /// Of a transaction that has ended or never got far: contents that were received stay as leftovers, links of live files go, and
 /// so does a displaced tree in which nobody stands any more.
-Result<void> settle_leftover(State& state, const std::string& tx, const Parsed& parsed, scan::StatCache& cache);
+Result<void> settle_leftover(State& state, const std::string& tx, const Parsed& parsed, CacheMoves& moves);
 
 }  // namespace envsync::store

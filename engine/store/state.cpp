@@ -173,7 +173,16 @@ Result<Record> State::load(u32 number) const {
   return record;
 }
 
-scan::StatCache State::load_cache() const { return exists() ? scan::StatCache::load(fd(), kCacheFile) : scan::StatCache(); }
+scan::StatCache State::load_cache() const {
+  if (!exists()) return {};
+  scan::StatCache cache = scan::StatCache::load(fd(), kCacheFile);
+  for (const auto& [from, to] : impl_->moves) cache.moved(from, to);
+  return cache;
+}
+
+void State::note_moves(std::vector<std::pair<scan::StatKey, scan::StatKey>> moves) {
+  impl_->moves.insert(impl_->moves.end(), moves.begin(), moves.end());
+}
 
 Result<void> State::save_cache(const scan::StatCache& cache) const {
   ENVSYNC_CHECK(exists());

@@ -51,6 +51,9 @@ struct Place {
 /// Refuses "/", home folders, relative and empty paths, "." and "..", paths inside a state folder. The parent may be
 /// absent (then `parent` is empty and nothing is there).
 Result<Place> resolve_place(const std::string& path);
+/// The environment's folder; an empty descriptor where nothing is at the path. What is no folder, or a mount point, is
+/// ErrorCode::place_refused.
+Result<os::Fd> open_environment(const Place& place);
 
 enum class OpenMode : u8 { existing, create };
 
@@ -77,6 +80,7 @@ class State {
   /// Heads of the kept records, ascending. A record that does not decode is an error.
   Result<std::vector<RecordHead>> heads() const;
   Result<Record> load(u32 number) const;
+  /// With the ctimes that recovery moved since.
   scan::StatCache load_cache() const;
   Result<void> save_cache(const scan::StatCache&) const;
 
@@ -85,11 +89,13 @@ class State {
   /// Bytes of contents that only record `number` names.
   Result<u64> exclusive_bytes(u32 number) const;
 
+  /// Recovery deletes links of live files: what the stat cache on disk knows them by has moved.
+  void note_moves(std::vector<std::pair<scan::StatKey, scan::StatKey>> moves);
+
  private:
   struct Impl;
   explicit State(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
-  friend class Transaction;
 };
 
 class [[nodiscard]] Lock {

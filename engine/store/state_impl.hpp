@@ -11,11 +11,10 @@ struct State::Impl {
   os::Files* files = nullptr;   // outlives the State
   Place place;
   os::Fd fd;                    // the state folder; not open: it does not exist
+  std::vector<std::pair<scan::StatKey, scan::StatKey>> moves;  // of ctimes, not yet in the cache on disk
 };
 
 /// Names of the transactions' folders in staging, sorted.
 Result<std::vector<std::string>> staging_names(int state);
-/// The environment's folder; an empty descriptor where nothing is at the path. A path that is no folder is place_refused.
-Result<os::Fd> open_live(const Place& place);
 
 }  // namespace envsync::store

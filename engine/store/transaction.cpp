@@ -41,7 +41,8 @@ Result<void> Transaction::Impl::drop() {
   Result<void> done = ok();
   if (journal.exists() && journal.parsed().last != Last::terminal) done = journal.append(Entry::abandoned);
   remember(*cache, dir.get(), desired(), made(), space.network, [this](const tree::Entry& e) { return staged_path(e.path); });
-  if (done) done = settle_leftover(*state, tx, journal.parsed(), *cache);
+  CacheMoves moves(cache);
+  if (done) done = settle_leftover(*state, tx, journal.parsed(), moves);
   if (auto saved = state->save_cache(*cache); done && !saved) done = std::move(saved);
   return done;
 }
@@ -68,7 +69,8 @@ Result<Accepted> Transaction::accept(const StepSink& sink) {
   if (t.terms.writes_base) accepted.adopted = t.terms.base_number;
   if (!t.is_pending) {
     const auto made = t.made();
-    Acceptance acceptance{*t.state, t.dir.get(), t.tx, t.journal, t.terms, &t.observed.tree, t.begin.desired, *t.cache, made};
+    CacheMoves moves(t.cache);
+    Acceptance acceptance{*t.state, t.dir.get(), t.tx, t.journal, t.terms, &t.observed.tree, t.begin.desired, moves, t.cache, made};
     auto done = finish_accept(acceptance, sink);
     t.warnings.insert(t.warnings.end(), acceptance.warnings.begin(), acceptance.warnings.end());
     if (!done) t.pending(done.error());

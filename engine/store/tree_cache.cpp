@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "os/process.hpp"
+
 namespace envsync::store {
 
 namespace {
@@ -31,17 +33,26 @@ std::optional<tree::Tree> TreeCache::find(const content::Digest& full) const {
   return std::move(*tree);
 }
 
-void TreeCache::keep(const std::string& label, const tree::Tree& tree) {
+void TreeCache::keep(const std::string& label, const tree::Tree& tree, const content::Digest& full) {
   if (!trees_) return;
-  const std::string name = tree.full().hex();
+  const std::string name = full.hex();
   const auto there = os::stat_if_exists(trees_.get(), name);
   if (there && *there) {
     (void)files_->set_mtime(trees_.get(), name, os::filesystem_clock_ns());
   } else if (!tree.is_absent()) {
-    (void)os::replace_file(*files_, trees_.get(), name, tree::encode_tree(tree), 0600);
+    write(name, tree::encode_tree(tree));
     sweep();
   }
-  (void)os::replace_file(*files_, trees_.get(), last_name(label), as_bytes(name), 0600);
+  write(last_name(label), as_bytes(name));
+}
+
+/// By a rename, so that a reader sees all or nothing; not synced: a file that a power cut left short fails its digest and is a miss.
+void TreeCache::write(const std::string& name, ByteView bytes) {
+  const std::string fresh = name + "." + os::random_token();
+  auto fd = files_->create(trees_.get(), fresh, 0600);
+  if (!fd) return;
+  const bool is_written = files_->write_at(fd->get(), 0, bytes, fresh).has_value() && files_->rename(trees_.get(), fresh, trees_.get(), name).has_value();
+  if (!is_written) (void)files_->unlink(trees_.get(), fresh);
 }
 
 std::optional<content::Digest> TreeCache::last(const std::string& label) const {

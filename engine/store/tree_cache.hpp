@@ -17,13 +17,15 @@ class TreeCache {
   TreeCache(os::Files& files, const std::string& folder);
   std::optional<tree::Tree> find(const content::Digest& full) const;
   /// Keeps the tree, and as the last one seen of `label` (such as "host:/path"). Older ones go beyond kTreesMax.
-  void keep(const std::string& label, const tree::Tree& tree);
+  /// `full` is the tree's full digest.
+  void keep(const std::string& label, const tree::Tree& tree, const content::Digest& full);
   /// The full digest of the last tree kept of `label`.
   std::optional<content::Digest> last(const std::string& label) const;
 
  private:
   static constexpr std::size_t kTreesMax = 24;
   void sweep();
+  void write(const std::string& name, ByteView bytes);
   os::Files* files_;  // outlives this
   os::Fd trees_;      // <folder>/trees; not open: no cache
 };

@@ -102,14 +102,13 @@ struct Run {
     lock = std::make_unique<store::Lock>(std::move(held));
     TRY(recovered, store::recover(*state, *lock));
     cache = state->load_cache();
-    auto root = os::open_dir(state->place().parent.get(), state->place().name);
-    if (!root && root.error().sys_errno == ENOENT) return ok();
-    if (!root) return std::move(root).error();
+    TRY(const os::Fd root, store::open_environment(state->place()));
+    if (!root) return ok();
     scan::Options options;
     options.threads = 1;
     TRY(options.exclude, tree::Exclude::parse(settings.exclude));
     options.want_xattrs = settings.policy.xattrs;
-    TRY(observed, scan::scan(root->get(), options, cache));
+    TRY(observed, scan::scan(root.get(), options, cache));
     counters = observed.counters;
     return ok();
   }
