@@ -44,7 +44,9 @@ class Selector {
   }
 
  private:
-  void find(std::string code, Severity severity, std::string file, std::string what) { findings_.push_back({std::move(code), severity, std::move(file), std::move(what)}); }
+  void find(std::string code, Severity severity, std::string file, std::string what) {
+    findings_.push_back({std::move(code), severity, std::move(file), std::move(what)});
+  }
 
   void evict_listed() {
     for (const std::string& pattern : options_.evict) {
@@ -214,7 +216,7 @@ class Selector {
         if (!what.marker || !what.applies(environment_, all)) continue;
         for (const u32 i : base_.named(what.name)) {
           if (!evicted.contains(i) || !what.versions.contains(base_.all()[i].about.version)) continue;
-          find("evicted_optional", Severity::warning, base_.all()[i].about.folder.bytes(),
+          find("evicted_optional", Severity::note, base_.all()[i].about.folder.bytes(),
                fmt::format("'{}' leaves; an extra of '{}' would need {}", base_.all()[i].label(), who->label(), what.short_text()));
         }
       }

@@ -56,12 +56,11 @@ void find_unmet(const World& base, const World& origin, const World& desired, co
     const std::string instead = there != nullptr ? fmt::format("{} is there", there->label()) : "it is not there";
     const std::string file = who.about.folder.child("METADATA").bytes();
     const bool comes = std::ranges::find(coming, &who) != coming.end();
-    // What was unmet before this plan is no news.
-    if (comes && origin.provider(what) == nullptr) {
-      findings.push_back({"requirement_unmet", Severity::note, file, fmt::format("'{}' needs {}, {}; so it is in the origin", who.label(), what.short_text(), instead)});
-    } else if (comes) {
-      findings.push_back({"requirement_unmet", Severity::warning, file, fmt::format("'{}' needs {}, {}", who.label(), what.short_text(), instead)});
+    if (comes) {
+      const std::string_view origin_too = origin.provider(what) == nullptr ? "; so it is in the origin" : "";
+      findings.push_back({"requirement_unmet", Severity::warning, file, fmt::format("'{}' needs {}, {}{}", who.label(), what.short_text(), instead, origin_too)});
     } else if (base.provider(what) != nullptr) {
+      // What stays and was unmet before this plan is no news.
       findings.push_back({"requirement_broken", Severity::warning, file, fmt::format("'{}' stays and needs {}, {}", who.label(), what.short_text(), instead)});
     }
   });

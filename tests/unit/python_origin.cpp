@@ -76,7 +76,7 @@ TEST_CASE("a folder without dist-infos is refused by name, and as a root it come
                                        {"nvidia-ml-py", "1", {"pynvml.py=1"}}},
                                       {"lib/python3.12/site-packages/nvidia/left.txt=l"});
   CHECK(lay(staged(folder), base, options({"torch", "nvidia"})).findings() ==
-        Lines{"e no_distribution: no dist-info of the origin owns the 2 files (5 B) below 'nvidia'", "n requirement_unmet: 'torch 2.11' needs nvidia-cublas==13, it is not there; so it is in the origin",
+        Lines{"e no_distribution: no dist-info of the origin owns the 2 files (5 B) below 'nvidia'", "w requirement_unmet: 'torch 2.11' needs nvidia-cublas==13, it is not there; so it is in the origin",
               "n unmanaged: 1 file that nobody owned inside what left go"});
   const Laid laid = lay(staged(folder), base, options({"torch"}, {"nvidia"}));
   CHECK(laid.files() == Lines{"+nvidia/cu13/lib/libcublas.so.13", "+nvidia/cudnn/x.so", "pynvml.py", "+torch/a.py"});

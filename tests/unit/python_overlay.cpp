@@ -98,7 +98,7 @@ TEST_CASE("what only the old version pinned leaves, pins of pins too, and what a
                               "- nvidia-cudnn-cu12 9.10> (only torch 2.9 needed it)", "- nvidia-helper 1> (only torch 2.9 needed it)", "~ torch 2.9>2.10 (selected by 'torch')",
                               "~ triton 3.5>3.6 (torch 2.10 pins triton==3.6)"});
   CHECK(laid.files() == Lines{"neighbour.py", "networkx.py", "+nvidia/cu13/x.so", "nvidia/nccl/x.so", "pynvml.py", "+torch.py", "+triton.py"});
-  CHECK(laid.findings() == Lines{"w evicted_optional: 'nvidia-cublas-cu12 12.8' leaves; an extra of 'neighbour 1' would need nvidia-cublas-cu12<13"});
+  CHECK(laid.findings() == Lines{"n evicted_optional: 'nvidia-cublas-cu12 12.8' leaves; an extra of 'neighbour 1' would need nvidia-cublas-cu12<13"});
   OverlayOptions keeping = packages({"torch"});
   keeping.evict_auto = false;
   keeping.evict = {"NVIDIA.helper", "nvidia-x*"};
@@ -227,8 +227,8 @@ TEST_CASE("requirements that were unmet before are no finding, those that the pl
   const auto base = test::environment({{"torch", "2.9", {"torch.py=1"}}, {"vision", "1", {"vision.py=1"}, {"torch==2.9", "pillow"}}, {"audio", "1", {"audio.py=1"}, {"torch==2.8"}}});
   const auto origin = test::environment({{"torch", "2.10", {"torch.py=2"}, {"jinja2", "sympy>=1", "numpy; extra == 'x'"}, {"x"}}, {"sympy", "0.9", {"sympy.py=1"}}});
   const Laid laid = lay(origin, base, packages({"torch"}));
-  CHECK(laid.findings() == Lines{"n requirement_unmet: 'torch 2.10' needs jinja2, it is not there; so it is in the origin",
-                                 "n requirement_unmet: 'torch 2.10' needs sympy>=1, sympy 0.9 is there; so it is in the origin",
+  CHECK(laid.findings() == Lines{"w requirement_unmet: 'torch 2.10' needs jinja2, it is not there; so it is in the origin",
+                                 "w requirement_unmet: 'torch 2.10' needs sympy>=1, sympy 0.9 is there; so it is in the origin",
                                  "w requirement_broken: 'vision 1' stays and needs torch==2.9, torch 2.10 is there"});
   CHECK_FALSE(laid.overlay.refused());
 }
