@@ -64,7 +64,7 @@ Result<Reply> Session::on(u32 number, const TreeRequest& request) {
       tree = std::move(record.tree);
     } else {
       tree = root_->scan.tree;
-      trees_.keep(root_->path, tree);
+      trees_.keep(root_->path, tree, tree.full());
     }
   }
   tree::Tree base;

@@ -73,7 +73,7 @@ Result<Reply> Session::on(u32 number, const StageRequest& request) {
   }
   TRY(store::Begin begin, begin_of(request, delta));
   begin.stop = connection_->stop_of(number);
-  trees_.keep(root_->path, begin.desired);
+  trees_.keep(root_->path, begin.desired, delta.result);
   TRY(store::Transaction transaction, store::Transaction::begin(*root_->state, *root_->lock, std::move(begin),
                                                                 std::move(root_->scan), root_->cache, steps(number)));
   transaction_.emplace(std::move(transaction));

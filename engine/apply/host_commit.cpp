@@ -47,7 +47,7 @@ Result<void> HostJob::stage() {
   {
     // What the target has from now on, so that its tree need not travel next time.
     const std::lock_guard lock(run_->trees_mutex);
-    run_->trees->keep(fmt::format("{}:{}:observed", target_->name, session_->scan.path), plan_->desired);
+    run_->trees->keep(fmt::format("{}:{}:observed", target_->name, session_->scan.path), plan_->desired, delta.result);
   }
   if (!staged_.in_use.empty() && run_->manifest->invariants.in_use == manifest::InUseRule::refuse) {
     Error error{ErrorCode::in_use, fmt::format("'{}' on {} is in use and invariants.in_use is refuse", session_->scan.path, target_->name)};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "apply/host_job.hpp"
 
+#include <future>
+
 #include <fmt/format.h>
 
 namespace envsync::apply {
@@ -57,13 +59,18 @@ Result<void> HostJob::open() {
 }
 
 Result<const tree::Tree*> HostJob::wanted_tree() {
-  if (goal_.source != nullptr) return goal_.source->tree();
+  if (goal_.source != nullptr) {
+    TRY(const ScanReply* scanned, goal_.source->scan());
+    wanted_full_ = scanned->full;
+    return goal_.source->tree();
+  }
   TreeRequest request;
   request.kind = TreeKind::record;
   request.record = *goal_.to_generation;
   TRY(const RecordsReply records, session_->endpoint->records(run_->stop));
   for (const RecordInfo& record : records.records) {
     if (record.number != *goal_.to_generation) continue;
+    wanted_full_ = record.full;
     TRY(record_tree_, fetch_tree(*run_, *session_, request, record.full));
     return &record_tree_;
   }
@@ -102,17 +109,18 @@ Result<plan::Interpreter> HostJob::probe_interpreter(const tree::Tree& wanted) {
 
 Result<void> HostJob::make_plan(const tree::Tree& wanted) {
   const ScanReply& scan = session_->scan;
-  TRY(observed_, fetch_tree(*run_, *session_, {}, scan.full));
   plan::Inputs inputs;
   inputs.manifest = run_->manifest;
   inputs.purpose = goal_.source != nullptr ? plan::Purpose::apply : plan::Purpose::rollback;
   inputs.wanted = &wanted;
+  inputs.wanted_full = wanted_full_;
   if (goal_.source != nullptr) inputs.source_path = goal_.source->session().scan.path;
   plan::TargetFacts& facts = inputs.target;
   facts.host = target_->name;
   facts.path = scan.path;
   facts.observed = &observed_;
   facts.observed_root = scan.root;
+  facts.observed_full = scan.full;
   facts.is_empty_dir = scan.empty_dir;
   for (const ProblemInfo& problem : scan.problems) facts.problems.push_back(fmt::format("'{}': {}", printable(problem.path), problem.what));
   if (scan.current) facts.current = scan.current->number;
@@ -246,8 +254,13 @@ Result<void> HostJob::apply() {
   if (goal_.source != nullptr) {
     TRY(is_same_host_, transport::same_host(goal_.source->session().host, session_->host, run_->transport));
   }
-  TRY(const tree::Tree* wanted, wanted_tree());
-  TRY_STATUS(make_plan(*wanted));
+  // The two trees come from two hosts: side by side.
+  auto observing = std::async(std::launch::async, [this] { return fetch_tree(*run_, *session_, {}, session_->scan.full); });
+  auto wanted = wanted_tree();
+  auto observed = observing.get();
+  if (!wanted) return std::move(wanted).error();
+  TRY(observed_, std::move(observed));
+  TRY_STATUS(make_plan(**wanted));
   run_->dispatcher->on(plan_event());
   if (goal_.ending == Ending::plan_only) {
     if (!plan_->refusals.empty()) return plan_->refusals.front().error;

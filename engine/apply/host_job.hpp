@@ -51,6 +51,7 @@ class HostJob {
   ProgressMeter meter_;
   tree::Tree observed_;
   tree::Tree record_tree_;               // rollback
+  content::Digest wanted_full_;
   bool is_same_host_ = false;
   plan::Consent consent_;
   std::optional<plan::HostPlan> plan_;

@@ -91,21 +91,20 @@ Result<Session> open_session(Run& run, const manifest::Host& host, const std::st
 Result<tree::Tree> fetch_tree(Run& run, Session& session, const TreeRequest& what, const content::Digest& full) {
   const std::string label = fmt::format("{}:{}:{}", session.name, session.scan.path, what.kind == TreeKind::record ? "record" : "observed");
   TreeRequest request = what;
-  {
+  // TreeCache reads and writes whole files by rename: only keeping needs the mutex, for its sweep.
+  if (auto held = run.trees->find(full)) {
     const std::lock_guard lock(run.trees_mutex);
-    if (auto held = run.trees->find(full)) {
-      run.trees->keep(label, *held);
-      return std::move(*held);
-    }
-    if (const auto last = run.trees->last(label)) request.bases.push_back(*last);
+    run.trees->keep(label, *held, full);
+    return std::move(*held);
   }
+  if (const auto last = run.trees->last(label)) request.bases.push_back(*last);
   TRY(const tree::TreeDelta delta, session.endpoint->tree(request, run.stop));
-  const std::lock_guard lock(run.trees_mutex);
   auto base = run.trees->find(delta.base);
   if (!base) return Error{ErrorCode::protocol, "the agent sent a difference to a tree that was not named"};
   TRY(tree::Tree tree, tree::apply_delta(*base, delta));
-  if (tree.full() != full) return Error{ErrorCode::protocol, "the agent sent another tree than the one asked for"};
-  run.trees->keep(label, tree);
+  if (delta.result != full) return Error{ErrorCode::protocol, "the agent sent another tree than the one asked for"};
+  const std::lock_guard lock(run.trees_mutex);
+  run.trees->keep(label, tree, full);
   return tree;
 }
 

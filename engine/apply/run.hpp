@@ -33,7 +33,7 @@ struct Run {
   Dispatcher* dispatcher = nullptr;
   std::stop_token stop;
   os::Files* files = nullptr;
-  std::mutex trees_mutex;                   // trees
+  std::mutex trees_mutex;                   // what is kept in trees
   std::optional<store::TreeCache> trees;
 
   tree::ComparePolicy policy() const { return manifest->compare_policy(); }

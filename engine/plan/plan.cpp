@@ -100,7 +100,7 @@ content::Digest plan_digest(const Inputs& inputs, const HostPlan& plan) {
   Bytes bytes;
   put_string(bytes, inputs.target.host);
   put_string(bytes, inputs.target.path);
-  for (const content::Digest& digest : {inputs.wanted->full(), inputs.target.observed->full(), plan.desired.full()})
+  for (const content::Digest& digest : {inputs.wanted_full, inputs.target.observed_full, plan.desired.full()})
     bytes.insert(bytes.end(), digest.bytes.begin(), digest.bytes.end());
   put_string(bytes, plan.commit_root.bytes());
   return content::digest_of(bytes);

@@ -25,6 +25,7 @@ struct Interpreter {
 struct TargetFacts {
   std::string host, path;
   const tree::Tree* observed = nullptr;  // absent: no entries
+  content::Digest observed_full;
   content::Digest observed_root;
   bool is_empty_dir = false;
   std::vector<std::string> problems;     // "path: what"
@@ -47,6 +48,7 @@ struct Inputs {
   const manifest::Manifest* manifest = nullptr;
   Purpose purpose = Purpose::apply;
   const tree::Tree* wanted = nullptr;     // the source's tree, or a record's
+  content::Digest wanted_full;
   std::string source_path;                // resolved; for same_path
   TargetFacts target;
   Interpreter interpreter;

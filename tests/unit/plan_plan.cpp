@@ -6,7 +6,7 @@
 #include "support/tree_literal.hpp"
 
 using namespace envsync;
-using test::tree;
+
 
 namespace {
 
@@ -20,9 +20,11 @@ struct Case {
     manifest.name = "app";
     inputs.manifest = &manifest;
     inputs.wanted = &wanted;
+    inputs.wanted_full = wanted.full();
     inputs.target.host = "web-01";
     inputs.target.path = "/srv/app";
     inputs.target.observed = &observed;
+    inputs.target.observed_full = observed.full();
     inputs.target.observed_root = observed.root(manifest.compare_policy());
     inputs.target.disk_free = u64{1} << 40;
   }
@@ -47,17 +49,17 @@ TEST_CASE("the commit root is the smallest directory that holds every change") {
     c.known(1);
     return plan::make_plan(c.inputs).commit_root.bytes();
   };
-  CHECK(at(tree({"lib/a/x=1", "lib/a/y=1", "lib/b/z=1"}), tree({"lib/a/x=2", "lib/a/y=1", "lib/b/z=1"})) == "lib/a");
-  CHECK(at(tree({"lib/a/x=1", "lib/b/z=1"}), tree({"lib/a/x=2", "lib/b/z=2"})) == "lib");
-  CHECK(at(tree({"lib/a/x=1"}), tree({"lib/a/x=1", "lib/new/sub/y=1"})) == "lib");
-  CHECK(at(tree({"lib/a/x=1", "top=1"}), tree({"lib/a/x=1", "top=2"})) == "");
-  CHECK(at(tree({"lib/a/x=1"}), tree({"lib/a=file"})) == "lib");
-  CHECK(at(tree({"lib/a=file"}), tree({"lib/a/x=1"})) == "lib");
-  CHECK(at(tree({"a/b=1", "a-b/c=1"}), tree({"a/b=2", "a-b/c=1"})) == "a");
+  CHECK(at(test::tree({"lib/a/x=1", "lib/a/y=1", "lib/b/z=1"}), test::tree({"lib/a/x=2", "lib/a/y=1", "lib/b/z=1"})) == "lib/a");
+  CHECK(at(test::tree({"lib/a/x=1", "lib/b/z=1"}), test::tree({"lib/a/x=2", "lib/b/z=2"})) == "lib");
+  CHECK(at(test::tree({"lib/a/x=1"}), test::tree({"lib/a/x=1", "lib/new/sub/y=1"})) == "lib");
+  CHECK(at(test::tree({"lib/a/x=1", "top=1"}), test::tree({"lib/a/x=1", "top=2"})) == "");
+  CHECK(at(test::tree({"lib/a/x=1"}), test::tree({"lib/a=file"})) == "lib");
+  CHECK(at(test::tree({"lib/a=file"}), test::tree({"lib/a/x=1"})) == "lib");
+  CHECK(at(test::tree({"a/b=1", "a-b/c=1"}), test::tree({"a/b=2", "a-b/c=1"})) == "a");
 }
 
 TEST_CASE("a blank host commits at the environment's own path and needs no consent") {
-  Case c(tree({"lib/a=1"}), {});
+  Case c(test::tree({"lib/a=1"}), {});
   const plan::HostPlan plan = plan::make_plan(c.inputs);
   CHECK(plan.commit_root.is_root());
   CHECK(plan.refusals.empty());
@@ -65,26 +67,26 @@ TEST_CASE("a blank host commits at the environment's own path and needs no conse
 }
 
 TEST_CASE("a path that envsync does not know needs adoption, whatever it holds") {
-  Case c(tree({"lib/a=1"}), tree({"lib/a=1"}));
+  Case c(test::tree({"lib/a=1"}), test::tree({"lib/a=1"}));
   CHECK(c.refusals() == std::vector{ErrorCode::adoption_refused});
   c.inputs.consent.adopt = true;
   CHECK(c.refusals().empty());
-  Case empty(tree({"lib/a=1"}), tree({}));
+  Case empty(test::tree({"lib/a=1"}), test::tree({}));
   empty.inputs.target.is_empty_dir = true;
   CHECK(empty.refusals().empty());
 }
 
 TEST_CASE("drift is refused unless it may be discarded") {
-  Case c(tree({"lib/a=1"}), tree({"lib/a=edited"}));
+  Case c(test::tree({"lib/a=1"}), test::tree({"lib/a=edited"}));
   c.inputs.target.current = 3;
-  c.inputs.target.current_root = tree({"lib/a=1"}).root(c.manifest.compare_policy());
+  c.inputs.target.current_root = test::tree({"lib/a=1"}).root(c.manifest.compare_policy());
   CHECK(c.refusals() == std::vector{ErrorCode::drift_refused});
   c.inputs.consent.discard_drift = true;
   CHECK(c.refusals().empty());
 }
 
 TEST_CASE("more deletions than the limit are refused; a rollback is not counted") {
-  Case c(tree({"a=1"}), tree({"a=1", "b=1", "c=1", "d=1"}));
+  Case c(test::tree({"a=1"}), test::tree({"a=1", "b=1", "c=1", "d=1"}));
   c.known(1);
   CHECK(c.refusals() == std::vector{ErrorCode::delete_limit});
   c.manifest.settings.delete_limit = {false, 3};
@@ -96,7 +98,7 @@ TEST_CASE("more deletions than the limit are refused; a rollback is not counted"
 }
 
 TEST_CASE("a dead or wrong base interpreter is refused before anything is sent, unless it is ignored") {
-  Case c(tree({"lib/python3.12/site-packages/a=1"}), {});
+  Case c(test::tree({"lib/python3.12/site-packages/a=1"}), {});
   c.inputs.interpreter = {"/usr/bin/python3.12", false, 0, ""};
   CHECK(c.refusals() == std::vector{ErrorCode::invariant_violated});
   c.inputs.interpreter = {"/usr/bin/python3.12", true, 0, "3.13"};
@@ -109,7 +111,7 @@ TEST_CASE("a dead or wrong base interpreter is refused before anything is sent, 
 }
 
 TEST_CASE("space, use and unreadable entries refuse, and no flag lifts them") {
-  Case c(tree({"lib/a=1"}), tree({"lib/a=2"}));
+  Case c(test::tree({"lib/a=1"}), test::tree({"lib/a=2"}));
   c.known(1);
   c.inputs.target.disk_free = 1000;
   c.inputs.target.problems = {"'pipe': is a pipe"};
@@ -126,8 +128,8 @@ TEST_CASE("an unchanged file keeps the mtime it has on the target, a changed one
       if (entry.file() != nullptr) entry.mtime_ns = mtime;
     return *tree::Tree::from_sorted(std::move(entries));
   };
-  const tree::Tree observed = with_mtime(tree({"a=1", "b=1"}), 100);
-  const tree::Tree wanted = with_mtime(tree({"a=1", "b=2"}), 200);
+  const tree::Tree observed = with_mtime(test::tree({"a=1", "b=1"}), 100);
+  const tree::Tree wanted = with_mtime(test::tree({"a=1", "b=2"}), 200);
   manifest::Manifest manifest;
   const tree::Tree desired = plan::desired_tree(wanted, observed, manifest.settings, manifest.compare_policy());
   CHECK(desired.find(path("a"))->mtime_ns == 100);
@@ -137,14 +139,14 @@ TEST_CASE("an unchanged file keeps the mtime it has on the target, a changed one
 }
 
 TEST_CASE("the same inputs give the same plan digest, another observed tree gives another") {
-  Case a(tree({"a=1"}), tree({"a=2"})), b(tree({"a=1"}), tree({"a=2"})), other(tree({"a=1"}), tree({"a=3"}));
+  Case a(test::tree({"a=1"}), test::tree({"a=2"})), b(test::tree({"a=1"}), test::tree({"a=2"})), other(test::tree({"a=1"}), test::tree({"a=3"}));
   CHECK(plan::make_plan(a.inputs).digest == plan::make_plan(b.inputs).digest);
   CHECK(plan::make_plan(a.inputs).digest != plan::make_plan(other.inputs).digest);
 }
 
 TEST_CASE("the base interpreter is where the links of bin/python leave the tree, else home of pyvenv.cfg") {
-  CHECK(plan::base_interpreter(tree({"bin/python -> python3", "bin/python3 -> /usr/bin/python3"}), "") == "/usr/bin/python3");
-  CHECK(plan::base_interpreter(tree({"bin/python=ELF"}), "home = /opt/py/bin\nversion_info = 3.11.7\n") == "/opt/py/bin/python3.11");
-  CHECK(plan::base_interpreter(tree({"bin/python -> python"}), "").empty());
-  CHECK(plan::base_interpreter(tree({"bin/python -> ../../../etc"}), "").empty());
+  CHECK(plan::base_interpreter(test::tree({"bin/python -> python3", "bin/python3 -> /usr/bin/python3"}), "") == "/usr/bin/python3");
+  CHECK(plan::base_interpreter(test::tree({"bin/python=ELF"}), "home = /opt/py/bin\nversion_info = 3.11.7\n") == "/opt/py/bin/python3.11");
+  CHECK(plan::base_interpreter(test::tree({"bin/python -> python"}), "").empty());
+  CHECK(plan::base_interpreter(test::tree({"bin/python -> ../../../etc"}), "").empty());
 }
