@@ -29,6 +29,16 @@ class Kills(harness.Case):
         (alpha / "current").unlink(missing_ok=True)
         (alpha / "current").symlink_to(f"added_{number}.py")
 
+    def struck_apply(self, fault, rc=None):
+        """An apply whose agent has this fault ("": none)."""
+        run = self.apply("--lock-wait", "30", rc=rc,
+                         env={"ENVSYNC_AGENT": harness.binary("ENVSYNC_AGENT_FAULTY"), "ENVSYNC_FAULT": fault})
+        self.assertNotIn(run.rc, (2, 70), f"{fault}\n{run}")
+        self.assertNotIn("internal error", run.err, fault)
+        if fault.endswith(("before", "after")):  # the agent died, or the point was not reached: nothing else may go wrong
+            self.assertIn(run.rc, (0, 12), f"{fault}\n{run}")
+        return run
+
     def assert_old_or_new(self, old, new, what):
         self.wait_for_quiet()
         found = trees.snapshot(self.dst)
