@@ -55,6 +55,11 @@ using XattrList = std::vector<std::pair<std::string, std::string>>; // sorted by
 Result<XattrList> xattrs(int at, std::string_view rel);
 struct Space { u64 bytes_free = 0, inodes_free = 0; std::string filesystem; u64 type = 0; bool network = false; };  // inodes_free max where the filesystem has no limit
 Result<Space> space(int fd);
+/// The filesystem's handle of an entry: type and bytes, which a new file of the same inode number does not share. `name` is one
+/// component, or "" for `at` itself. Empty where the filesystem gives none.
+std::string handle_of(int at, const std::string& name);
+/// Whether this process may add and remove names in a folder.
+bool may_change(int dir);
 /// The clock that the filesystem stamps with: CLOCK_REALTIME_COARSE.
 i64 filesystem_clock_ns();
 

@@ -2,32 +2,10 @@
 #include "store/marker.hpp"
 
 #include <cerrno>
-#include <cstring>
-
-#include <fcntl.h>
 
 #include "os/files.hpp"
 
 namespace envsync::store {
-namespace {
-
-/// Empty where the filesystem gives none. `name` is one component, or "" for `dir` itself.
-std::string handle_of(int dir, const std::string& name) {
-  alignas(file_handle) char buffer[sizeof(file_handle) + MAX_HANDLE_SZ] = {};
-  // SAFETY: the buffer is aligned and large enough for the header and the largest handle.
-  auto* handle = reinterpret_cast<file_handle*>(buffer);
-  handle->handle_bytes = MAX_HANDLE_SZ;
-  int mount_id = 0;
-  if (::name_to_handle_at(dir, name.c_str(), handle, &mount_id, name.empty() ? AT_EMPTY_PATH : 0) != 0) return {};
-  Bytes out;
-  put_le(out, static_cast<u32>(handle->handle_type));
-  std::string text(as_text(out));
-  text.append(buffer + sizeof(file_handle), handle->handle_bytes);
-  return text;
-}
-
-}  // namespace
-
 bool Marker::names_same(const Marker& other) const {
   if (ino != other.ino) return false;
   if (btime_ns != 0 && other.btime_ns != 0 && btime_ns != other.btime_ns) return false;
@@ -47,7 +25,7 @@ Result<std::optional<Marker>> marker_of(int at, const std::string& rel) {
   const std::string name = slash == std::string::npos ? rel : rel.substr(slash + 1);
   TRY(const auto stat, os::stat_if_exists(dir, name));
   if (!stat) return std::optional<Marker>();
-  return std::optional<Marker>(Marker{stat->ino, stat->btime_ns, handle_of(dir, name)});
+  return std::optional<Marker>(Marker{stat->ino, stat->btime_ns, os::handle_of(dir, name)});
 }
 
 void put_marker(Bytes& out, const Marker& marker) {

@@ -2,7 +2,6 @@
 // What is asked before anything is built: can this place hold the guarantee, is there room, may the tree be replaced.
 #include <cerrno>
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -56,7 +55,7 @@ Result<void> Transaction::Impl::open_place() {
   if (stat->dev != ours.dev || parent.dev != ours.dev)
     return place_refused(root, "it lies on another filesystem or subvolume than envsync's state beside the environment");
   if (parent.immutable || parent.append_only) return fixed_entry(shown(begin.commit_root.parent()));
-  if (::faccessat(spot.at, ".", W_OK | X_OK, AT_EACCESS) != 0) return place_refused(root, "the folder that holds it may not be written to");
+  if (!os::may_change(spot.at)) return place_refused(root, "the folder that holds it may not be written to");
   return ok();
 }
 
