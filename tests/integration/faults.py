@@ -71,11 +71,12 @@ class Faults(Kills):
 
     def test_a_first_apply_dies_or_fails_at_each_point(self):
         for fault in ("rename_noreplace:1:before", "rename_noreplace:1:after", "rename_noreplace:2:before", "rename_noreplace:2:after", "rename_noreplace:1:EIO", "create:5:before", "fsync:1:after",
-                      "syncfs:1:EIO", "write_at:3:short", "mkdir:4:after", "mkdir:1:before", "any:40:before", "any:120:after"):
+                      "syncfs:1:EIO", "write_at:3:short", "mkdir:1:before", "mkdir:2:after", "mkdir:3:after", "mkdir:4:after", "mkdir:5:after", "mkdir:6:after", "any:40:before", "any:120:after"):
             with self.subTest(fault=fault):
                 self.manifest(path=self.root / "dst" / fault.replace(":", "-") / "env", extra="settings: {delete_limit: 100%}\n")
                 self.dst = self.root / "dst" / fault.replace(":", "-") / "env"
                 self.strike(fault)
+                self.assertEqual([g["current"] for g in self.generations().values()], [True])
 
     def test_recovery_dies_at_its_own_points_and_is_finished_by_the_next_run(self):
         self.apply()

@@ -85,6 +85,7 @@ class Ways(harness.Case):
             outcome = self.apply().outcome()
             carried = wire.up - before
         self.assertGreater(outcome["bytes_up"], 4 << 20)
+        self.assertEqual(outcome["bytes_written"], 4 << 20)
         self.assertLess(abs(carried - outcome["bytes_up"]), 0.05 * carried)
 
 

@@ -69,7 +69,10 @@ class Drift(Refusals):
     def test_a_tree_that_somebody_edited_is_refused(self):
         run = self.refused("drift_refused", 14)
         self.assertIn("--drift replace", run.err)
-        self.assertIn("alpha/m1.py", run.err)
+        self.assertIn("envsync status", run.err)
+        listed = self.envsync("status", self.manifest_file, "--files", json_events=False).out
+        self.assertIn("alpha/m1.py", listed)
+        self.assertIn("extra.py", listed)
 
     def test_drift_is_replaced_where_asked_and_stays_restorable(self):
         drifted = trees.snapshot(self.dst, mtime=True)
