@@ -61,7 +61,7 @@ Result<Transaction> Transaction::begin(State& state, const Lock&, Begin request,
   t.needs.copied = t.files_copied;
   t.needs.bytes_read = t.bytes_read;
   t.needs.bytes_written = t.bytes_written;
-  if (t.live) t.needs.in_use = os::processes_using(state.place().path, kProcessesMax);
+  if (t.live && t.begin.find_users) t.needs.in_use = os::processes_using(state.place().path, kProcessesMax);
   return Transaction(std::move(impl));
 }
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "os/process.hpp"
+#include "store/discard.hpp"
 #include "store/hash_file.hpp"
 #include "store/journal.hpp"
 #include "store/state_impl.hpp"
@@ -101,7 +102,8 @@ const Leftovers::File* Leftovers::find(const ContentId& content) const {
 }
 
 Result<void> Leftovers::remove(os::Files& files) {
-  for (const std::string& name : names_) TRY_STATUS(os::remove_tree(files, state_->fd(), staging_path(name)));
+  CacheMoves none(nullptr);
+  for (const std::string& name : names_) TRY_STATUS(discard_tree(files, state_->fd(), staging_path(name), {}, none));
   return ok();
 }
 

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "store/discard.hpp"
 #include "store/journal.hpp"
 #include "store/pool.hpp"
 #include "store/record.hpp"
@@ -42,8 +43,9 @@ Result<u64> record_bytes(const State& state, const std::vector<u32>& numbers) {
 /// Leftovers go; a displaced tree in which somebody stands stays for a later run.
 Result<void> delete_leftovers(State& state) {
   TRY(const auto names, staging_names(state.fd()));
+  CacheMoves none(nullptr);  // recovery has taken the links of live files away
   for (const std::string& name : names)
-    if (standing_in(staging_path(name)).empty()) TRY_STATUS(os::remove_tree(state.files(), state.fd(), staging_path(name)));
+    if (standing_in(staging_path(name)).empty()) TRY_STATUS(discard_tree(state.files(), state.fd(), staging_path(name), {}, none));
   return ok();
 }
 

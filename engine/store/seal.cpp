@@ -163,7 +163,7 @@ Result<void> Transaction::Impl::make_durable(const StepSink& sink) {
   TRY_STATUS(for_each_index(paths.size(), 4, [&](std::size_t i) -> Result<void> {
     TRY(const os::Fd fd, i < files_count ? os::open_file(dir.get(), paths[i]) : os::open_dir(dir.get(), paths[i]));
     return files->fsync(fd.get(), paths[i]);
-  }));
+  }, Bound::waiting));
   TRY_STATUS(files->fsync(dir.get(), "the staging folder"));
   TRY(const os::Fd staging, os::open_dir(state->fd(), kStagingDir));
   return files->fsync(staging.get(), kStagingDir);

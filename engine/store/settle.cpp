@@ -101,7 +101,8 @@ Result<void> settle_leftover(State& state, const std::string& tx, const Parsed& 
   if (parsed.last_entry == Entry::accepted) {
     if (!standing_in(rel).empty()) return ok();
     TRY_STATUS(discard_tree(files, dir.get(), kNew, twin, moves));
-    return os::remove_tree(files, state.fd(), rel);
+    TRY_STATUS(discard_tree(files, state.fd(), rel, {}, moves));
+    return ok();
   }
   TRY_STATUS(discard_shared(files, dir.get(), kNew, twin, moves));
   for (const char* name : {kBaseRecord, kDesiredRecord}) {
@@ -109,8 +110,8 @@ Result<void> settle_leftover(State& state, const std::string& tx, const Parsed& 
     if (!gone && gone.error().sys_errno != ENOENT) return gone;
   }
   TRY(const bool keeps, has_leftovers(dir.get()));
-  if (keeps) return ok();
-  return os::remove_tree(files, state.fd(), rel);
+  if (!keeps) TRY_STATUS(discard_tree(files, state.fd(), rel, {}, moves));
+  return ok();
 }
 
 }  // namespace envsync::store

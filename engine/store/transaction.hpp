@@ -31,6 +31,7 @@ struct Begin {
   bool verify_staged = false;
   bool use_local_content = true;        // false: --force-origin source; every changed content is wanted
   Guarantee least = Guarantee::atomic;  // the weakest commit accepted
+  bool find_users = true;               // Needs::in_use is asked for: reads all of /proc
   std::stop_token stop;                 // ends the taking of this host's content with ErrorCode::interrupted
 };
 

@@ -19,11 +19,14 @@
 namespace envsync::store {
 
 /// Calls work(i), which gives a Result<void>, for each i below `count`; after the first error no further one is begun, and that
-/// error is the result. `per_thread`: fewer indexes than this are not worth another thread.
+/// error is the result. `per_thread`: fewer indexes than this are not worth another thread. Work that waits more than it
+/// computes, as syncs do, gets more threads than there are processors.
+enum class Bound : u8 { processors, waiting };
 template <class Work>
-Result<void> for_each_index(std::size_t count, std::size_t per_thread, const Work& work) {
-  constexpr u32 kThreadsMax = 32;  // LIMIT: each may hold a buffer and two files
-  const std::size_t wanted = std::min<std::size_t>({os::cpu_count(), kThreadsMax, count / std::max<std::size_t>(1, per_thread) + 1});
+Result<void> for_each_index(std::size_t count, std::size_t per_thread, const Work& work, Bound bound = Bound::processors) {
+  constexpr u32 kThreadsMax = 32, kWaitingThreads = 16;  // LIMIT: each may hold a buffer and two files
+  const u32 most = bound == Bound::waiting ? std::max(kWaitingThreads, os::cpu_count()) : os::cpu_count();
+  const std::size_t wanted = std::min<std::size_t>({most, kThreadsMax, count / std::max<std::size_t>(1, per_thread) + 1});
   std::atomic<std::size_t> next{0};
   std::mutex mutex;  // guards first_error
   std::optional<Error> first_error;

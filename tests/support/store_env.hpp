@@ -75,6 +75,7 @@ struct Settings {
   std::vector<std::string> drop = {}, exclude = {};
   tree::ComparePolicy policy = {};
   bool use_local = true, verify_staged = false, write_mtime = true, preserve_owner = false;
+  bool find_users = false;
   std::string same_host = {};
   std::vector<std::pair<u32, tree::RelPath>> same_host_paths = {};
   std::string run = "20240102T030405.000000Z-00000000";
@@ -130,6 +131,7 @@ struct Run {
     b.preserve_owner = settings.preserve_owner;
     b.same_host_source = settings.same_host;
     b.same_host_paths = settings.same_host_paths;
+    b.find_users = settings.find_users;
     TRY(store::Transaction begun, store::Transaction::begin(*state, *lock, std::move(b), std::move(observed), cache, {}));
     transaction = std::make_unique<store::Transaction>(std::move(begun));
     return ok();

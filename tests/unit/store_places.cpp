@@ -189,6 +189,34 @@ TEST_CASE("places: a displaced tree that a process stands in stays until it has 
   CHECK(lost_contents(files, env) == "");
 }
 
+TEST_CASE("places: processes that use the tree are told before anything is swapped") {
+  Folder folder;
+  const std::string env = folder.path("env");
+  os::PosixFiles files;
+  REQUIRE(apply(files, env, desired({"lib/a=one"})));
+  os::PipePair stay = os::make_pipe().value(), ready = os::make_pipe().value();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    stay.write.reset();
+    const os::Fd held = os::open_file(folder.fd(), "env/lib/a").value();
+    static_cast<void>(::write(ready.write.get(), "y", 1));
+    char end = 0;
+    while (::read(stay.read.get(), &end, 1) < 0) {}
+    ::_exit(0);
+  }
+  char answer = 0;
+  REQUIRE(::read(ready.read.get(), &answer, 1) == 1);
+  Run run;
+  Settings settings;
+  settings.find_users = true;
+  REQUIRE(run.open(files, env, settings));
+  REQUIRE(run.begin(desired({"lib/a=two"}).tree, settings));
+  stay.write.reset();
+  ::waitpid(child, nullptr, 0);
+  REQUIRE(run.transaction->needs().in_use.size() == 1);
+  CHECK(run.transaction->needs().in_use[0].find(fmt::format("(process {}) holds open '{}/lib/a'", child, env)) != std::string::npos);
+}
+
 TEST_CASE("places: a displaced tree that a container has mounted stays until it has gone") {
   Folder folder;
   const std::string env = folder.path("env");
