@@ -26,7 +26,6 @@ class Accept {
 
   Result<void> run(const StepSink& sink) {
     if (a_.journal.parsed().last != Last::accepting) TRY_STATUS(a_.journal.append(Entry::accepting));
-    add_contents(a_.desired, live_);
     TRY_STATUS(keep_contents());
     TRY_STATUS(place_records());
     TRY_STATUS(drop_live_contents());
@@ -44,37 +43,39 @@ class Accept {
  private:
   /// The base's contents that the live tree no longer has and that a kept record names go into the pool.
   Result<void> keep_contents() {
-    if (a_.base == nullptr || a_.base->is_absent()) return ok();
-    Contents seen, named;
-    TRY(const bool all, named_by_kept(named));
+    if (a_.base == nullptr || !a_.terms.base_number) return ok();  // never recorded: nothing in it that could be lost
+    const auto below = a_.base->below(a_.terms.commit_root);
+    Contents leaving;
+    for (const std::size_t i : below)
+      if (const tree::File* file = a_.base->entries()[i].file()) leaving.insert(file->content());
+    erase_named(a_.desired, leaving);
+    TRY_STATUS(erase_unkept(leaving));
     bool has_moved = false;
-    for (const std::size_t i : a_.base->below(a_.terms.commit_root)) {
+    for (const std::size_t i : below) {
       const tree::Entry& entry = a_.base->entries()[i];
       const tree::File* file = entry.file();
-      if (!file || live_.contains(file->content()) || (!all && !named.contains(file->content()))) continue;
-      if (!seen.insert(file->content()).second) continue;
+      if (!file || leaving.erase(file->content()) == 0) continue;
       TRY(const bool moved, keep_content(entry, *file));
       has_moved = has_moved || moved;
     }
     if (!has_moved) return ok();
     TRY(const os::Fd dir, os::open_dir(state_, kContentsDir));
+    // DURABILITY: a content has its new name before the record that names it, and before anything is deleted.
     return files_.fsync(dir.get(), kContentsDir);
   }
 
-  /// True: the base's own record is kept, which names all of them.
-  Result<bool> named_by_kept(Contents& named) {
-    if (!a_.terms.base_number) return true;  // never recorded: nothing in it that could be lost
+  /// Leaves what a record names that pruning keeps: all of it where that is the base's own.
+  Result<void> erase_unkept(Contents& leaving) {
     TRY(auto numbers, record_numbers(state_));
     for (const u32 number : {*a_.terms.base_number, a_.terms.number})
       if (!std::ranges::binary_search(numbers, number)) numbers.insert(std::ranges::lower_bound(numbers, number), number);
     const auto gone = beyond_keep(numbers, a_.terms.keep);
-    if (!std::ranges::binary_search(gone, *a_.terms.base_number)) return true;
-    for (const u32 number : numbers) {
-      if (std::ranges::binary_search(gone, number) || number == a_.terms.number) continue;
-      TRY(const Record record, a_.state.load(number));
-      add_contents(record.tree, named);
-    }
-    return false;
+    if (!std::ranges::binary_search(gone, *a_.terms.base_number)) return ok();
+    std::erase_if(numbers, [&](u32 number) { return number == a_.terms.number || std::ranges::binary_search(gone, number); });
+    Contents unnamed = leaving;
+    TRY_STATUS(erase_named(a_.state, numbers, {}, unnamed));
+    for (const ContentId& id : unnamed) leaving.erase(id);
+    return ok();
   }
 
   Result<bool> keep_content(const tree::Entry& entry, const tree::File& file) {
@@ -117,8 +118,10 @@ class Accept {
 
   Result<void> drop_live_contents() {
     TRY(const auto pool, list_pool(state_));
+    Contents absent(pool.begin(), pool.end());
+    erase_named(a_.desired, absent);
     for (const ContentId& id : pool)
-      if (live_.contains(id)) TRY_STATUS(files_.unlink(state_, content_path(id)));
+      if (!absent.contains(id)) TRY_STATUS(files_.unlink(state_, content_path(id)));
     return ok();
   }
 
@@ -126,7 +129,9 @@ class Accept {
     TRY(const auto numbers, record_numbers(state_));
     const auto gone = beyond_keep(numbers, a_.terms.keep);
     if (gone.empty()) return ok();
-    TRY_STATUS(delete_records(a_.state, gone, &a_.desired));
+    KnownTrees known{{a_.terms.number, &a_.desired}};
+    if (a_.base != nullptr && a_.terms.base_number) known[*a_.terms.base_number] = a_.base;
+    TRY_STATUS(delete_records(a_.state, gone, known));
     return ok();
   }
 
@@ -156,7 +161,6 @@ class Accept {
   Acceptance& a_;
   os::Files& files_;
   int state_;
-  Contents live_;
 };
 
 }  // namespace

@@ -21,9 +21,23 @@ Result<std::vector<ContentId>> list_pool(int state) {
   return contents;
 }
 
-void add_contents(const tree::Tree& tree, Contents& to) {
-  for (const tree::Entry& entry : tree.entries())
-    if (const tree::File* file = entry.file()) to.insert(file->content());
+void erase_named(const tree::Tree& tree, Contents& from) {
+  for (const tree::Entry& entry : tree.entries()) {
+    if (from.empty()) return;
+    if (const tree::File* file = entry.file()) from.erase(file->content());
+  }
+}
+
+Result<void> erase_named(const State& state, const std::vector<u32>& records, const KnownTrees& known, Contents& from) {
+  for (const u32 number : records)
+    if (const auto at_hand = known.find(number); at_hand != known.end()) erase_named(*at_hand->second, from);
+  for (const u32 number : records) {
+    if (from.empty()) return ok();
+    if (known.contains(number)) continue;
+    TRY(const Record record, state.load(number));
+    erase_named(record.tree, from);
+  }
+  return ok();
 }
 
 std::vector<u32> beyond_keep(const std::vector<u32>& numbers, u32 keep) {
@@ -36,7 +50,7 @@ std::vector<u32> beyond_keep(const std::vector<u32>& numbers, u32 keep) {
   return gone;
 }
 
-Result<Swept> delete_records(State& state, const std::vector<u32>& gone, const tree::Tree* current) {
+Result<Swept> delete_records(State& state, const std::vector<u32>& gone, const KnownTrees& known) {
   Swept swept;
   os::Files& files = state.files();
   for (const u32 number : gone) {
@@ -49,14 +63,9 @@ Result<Swept> delete_records(State& state, const std::vector<u32>& gone, const t
   TRY(const auto pool, list_pool(state.fd()));
   if (pool.empty()) return swept;
   TRY(const auto numbers, record_numbers(state.fd()));
-  Contents named;
-  for (const u32 number : numbers) {
-    if (current != nullptr && number == numbers.back()) { add_contents(*current, named); continue; }
-    TRY(const Record record, state.load(number));
-    add_contents(record.tree, named);
-  }
-  for (const ContentId& id : pool) {
-    if (named.contains(id)) continue;
+  Contents unnamed(pool.begin(), pool.end());
+  TRY_STATUS(erase_named(state, numbers, known, unnamed));
+  for (const ContentId& id : unnamed) {
     TRY_STATUS(files.unlink(state.fd(), content_path(id)));
     ++swept.contents;
     swept.bytes += id.size;

@@ -5,7 +5,7 @@
 // Invariant: every digest in a kept record is in the pool, or in the live tree as last verified.
 #pragma once
 
-#include <set>
+#include <map>
 #include <unordered_set>
 #include <vector>
 
@@ -18,14 +18,17 @@ using Contents = std::unordered_set<ContentId, content::ContentIdHash>;
 
 /// What lies in the pool. Names that are no contents are left out, and left alone.
 Result<std::vector<ContentId>> list_pool(int state);
-void add_contents(const tree::Tree& tree, Contents& to);
+void erase_named(const tree::Tree& tree, Contents& from);
 
 /// The numbers that pruning to `keep` beside the current and 0 deletes; `numbers` ascend, the last is the current.
 std::vector<u32> beyond_keep(const std::vector<u32>& numbers, u32 keep);
 
 struct Swept { u64 contents = 0, bytes = 0; };
-/// Deletes the records, syncs, then deletes the contents that no record left names. `current` may give the greatest record's
-/// tree, which is then not read again.
-Result<Swept> delete_records(State& state, const std::vector<u32>& gone, const tree::Tree* current);
+/// Trees of records that are at hand, and so need not be read.
+using KnownTrees = std::map<u32, const tree::Tree*>;
+/// Takes away what any of the records names; reads no more of them than it must.
+Result<void> erase_named(const State& state, const std::vector<u32>& records, const KnownTrees& known, Contents& from);
+/// Deletes the records, syncs, then deletes the contents that no record left names.
+Result<Swept> delete_records(State& state, const std::vector<u32>& gone, const KnownTrees& known);
 
 }  // namespace envsync::store

@@ -90,7 +90,7 @@ Result<Pruned> prune(State& state, Lock lock, const PruneRequest& request) {
   TRY(pruned.bytes_freed, record_bytes(state, pruned.generations));
   TRY_STATUS(delete_leftovers(state));
   TRY(const auto after, state.usage());
-  TRY(const Swept swept, delete_records(state, pruned.generations, nullptr));
+  TRY(const Swept swept, delete_records(state, pruned.generations, {}));
   pruned.contents = swept.contents;
   pruned.bytes_freed += swept.bytes + (usage.leftover_bytes - std::min(usage.leftover_bytes, after.leftover_bytes));
   return pruned;

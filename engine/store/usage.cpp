@@ -61,15 +61,16 @@ Result<u64> State::exclusive_bytes(u32 number) const {
   if (!exists()) return u64{0};
   TRY(const auto pool, list_pool(fd()));
   if (pool.empty()) return u64{0};
-  Contents ours, others;
-  TRY(const auto numbers, record_numbers(fd()));
-  for (const u32 n : numbers) {
-    TRY(const Record record, load(n));
-    add_contents(record.tree, n == number ? ours : others);
-  }
-  u64 bytes = 0;
+  TRY(auto numbers, record_numbers(fd()));
+  TRY(const Record record, load(number));
+  Contents theirs(pool.begin(), pool.end()), ours;
+  erase_named(record.tree, theirs);
   for (const ContentId& id : pool)
-    if (ours.contains(id) && !others.contains(id)) bytes += id.size;
+    if (!theirs.contains(id)) ours.insert(id);
+  std::erase(numbers, number);
+  TRY_STATUS(erase_named(*this, numbers, {}, ours));
+  u64 bytes = 0;
+  for (const ContentId& id : ours) bytes += id.size;
   return bytes;
 }
 
