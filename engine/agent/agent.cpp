@@ -8,6 +8,8 @@
 #include <string_view>
 #include <thread>
 
+#include <malloc.h>
+
 #include <envsync/engine.hpp>
 
 #include "agent/session.hpp"
@@ -117,6 +119,8 @@ int main(int argc, char** argv, os::Files& files) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   os::raise_fd_limit();
+  // Pack buffers go back to the system when freed, instead of into each thread's arena.
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   Bytes first;
   if (argc == 3) {
     auto decoded = from_base64(argv[2]);

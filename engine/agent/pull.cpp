@@ -18,7 +18,7 @@ namespace {
 using content::OpenPack;
 using format::PullItem;
 
-constexpr std::size_t kReadyMax = 4;  // LIMIT: packs that wait for the sender; with those in work, some 60 MB at most
+constexpr std::size_t kReadyMax = 2;  // LIMIT: packs that wait for the sender; with those in work, some 50 MB at most
 
 /// One pack to be: whole small files [first, last), or a segment of one large file.
 struct Job {
@@ -98,6 +98,10 @@ Result<void> Sender::append(OpenPack& pack, const PullItem& item, u64 offset, u6
 
 Result<OpenPack> Sender::read(const Job& job) const {
   OpenPack pack;
+  u64 bytes = job.length;
+  for (std::size_t i = job.first; i < job.last && job.length == 0; ++i) bytes += items_[i].content.size;
+  constexpr std::size_t kPieceBytes = 16;
+  pack.bytes.reserve(static_cast<std::size_t>(bytes) + (job.last - job.first) * kPieceBytes);
   if (job.length > 0) {
     TRY_STATUS(append(pack, items_[job.first], job.offset, job.length));
     return pack;
@@ -119,8 +123,8 @@ void Sender::work() {
       level = governor_.next(ready_.size(), kReadyMax, wire_rate_);
     }
     Result<Bytes> packed = [&]() -> Result<Bytes> {
-      TRY(const OpenPack pack, read(jobs_[index]));
-      return content::encode_pack(pack, level);
+      TRY(OpenPack pack, read(jobs_[index]));
+      return content::encode_pack(std::move(pack), level);
     }();
     const std::lock_guard lock(mutex_);
     ready_.emplace(index, std::move(packed));

@@ -2,6 +2,8 @@
 // The first request of every connection: find the root, lock and recover where asked, scan, and say what is there.
 #include <algorithm>
 
+#include <malloc.h>
+
 #include <fmt/format.h>
 
 #include "agent/session.hpp"
@@ -177,6 +179,8 @@ Result<Reply> Session::on(u32 number, const ScanRequest& request) {
   for (std::size_t i = 0; i < std::min(kProblemsMax, root.scan.problems.size()); ++i)
     reply.problems.push_back({root.scan.problems[i].path.bytes(), root.scan.problems[i].what});
   if (is_target) TRY_STATUS(describe_state(root, reply));
+  // What the walk needed goes back to the system: the agent may live on for a long transfer.
+  ::malloc_trim(0);
   reply.seconds = Seconds(std::chrono::steady_clock::now() - began).count();
   root_ = std::move(root);
   return Reply{std::move(reply)};

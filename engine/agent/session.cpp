@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include <malloc.h>
+
 #include <fmt/format.h>
 
 #include "os/paths.hpp"
@@ -89,6 +91,8 @@ Result<Reply> Session::on(u32 number, const PullRequest& request) {
     if (!root_ || !root_->fd) return Error{ErrorCode::protocol, "content was asked for before a scan"};
     root_fd = root_->fd.get();
   }
+  // LIMIT: an agent stays near 96 MB. What scanning and sending the tree needed goes back before packs are made.
+  ::malloc_trim(0);
   TRY_STATUS(send_packs(*connection_, number, root_fd, items, request.force_level, connection_->stop_of(number)));
   TRY_STATUS(connection_->send(protocol::FrameType::blob_end, number, {}));
   return Reply{BlobReply{}};

@@ -34,16 +34,17 @@ bool sample_pays(ByteView body) {
   return pays(compress(sample, kSampleLevel).size(), sample.size());
 }
 
-Bytes body_of(const OpenPack& pack) {
-  Bytes body;
-  body.reserve(pack.pieces.size() * kPieceBytes + pack.bytes.size());
+/// In the pack's own buffer: a second one would be as large again.
+Bytes body_of(OpenPack pack) {
+  Bytes pieces;
+  pieces.reserve(pack.pieces.size() * kPieceBytes);
   for (const Piece& piece : pack.pieces) {
-    put_le<u32>(body, piece.want);
-    put_le<u64>(body, piece.offset);
-    put_le<u32>(body, piece.length);
+    put_le<u32>(pieces, piece.want);
+    put_le<u64>(pieces, piece.offset);
+    put_le<u32>(pieces, piece.length);
   }
-  body.insert(body.end(), pack.bytes.begin(), pack.bytes.end());
-  return body;
+  pack.bytes.insert(pack.bytes.begin(), pieces.begin(), pieces.end());
+  return std::move(pack.bytes);
 }
 
 Error bad_pack(std::string_view why) { return Error(ErrorCode::protocol, fmt::format("a pack that is not valid: {}", why)); }
@@ -85,9 +86,10 @@ Result<std::vector<Piece>> take_pieces(ByteView& in, u32 count) {
 
 }  // namespace
 
-Bytes encode_pack(const OpenPack& pack, int level) {
+Bytes encode_pack(OpenPack pack, int level) {
   ENVSYNC_CHECK(pack.pieces.size() <= kPackPiecesMax);
-  const Bytes body = body_of(pack);
+  const std::size_t piece_count = pack.pieces.size();
+  const Bytes body = body_of(std::move(pack));
   ENVSYNC_CHECK(body.size() <= kPackRawMax);
   Bytes packed;
   if (level != kRawLevel && sample_pays(body)) packed = compress(body, level);
@@ -99,7 +101,7 @@ Bytes encode_pack(const OpenPack& pack, int level) {
   out.insert(out.end(), magic.begin(), magic.end());
   put_le<u32>(out, static_cast<u32>(is_packed ? Codec::zstd : Codec::raw));  // codec, then three reserved bytes
   put_le<u32>(out, narrow<u32>(body.size()));
-  put_le<u32>(out, narrow<u32>(pack.pieces.size()));
+  put_le<u32>(out, narrow<u32>(piece_count));
   put_le<u64>(out, checksum_of(body));
   out.insert(out.end(), sent.begin(), sent.end());
   return out;

@@ -18,6 +18,7 @@ struct Step {
 };
 
 struct Frame {
+  Node* node = nullptr;
   std::vector<std::string> slashed;  // holds the keys of the steps that go beneath
   std::vector<Step> steps;
   std::size_t next = 0;
@@ -25,6 +26,7 @@ struct Frame {
 
 Frame frame_of(Node& node) {
   Frame frame;
+  frame.node = &node;
   frame.steps.reserve(node.items.size() + 2 * node.subdirs.size());
   frame.slashed.reserve(node.subdirs.size());
   for (Item& item : node.items) frame.steps.push_back({item.entry.path.name(), &item, nullptr, false});
@@ -90,7 +92,11 @@ Listing to_listing(std::deque<Node>& nodes) {
   add_dir(root);
   while (!frames.empty()) {
     Frame& top = frames.back();
-    if (top.next == top.steps.size()) { frames.pop_back(); continue; }
+    if (top.next == top.steps.size()) {
+      top.node->items = {};  // moved out of: their memory is wanted for the listing
+      frames.pop_back();
+      continue;
+    }
     const Step step = top.steps[top.next++];
     if (step.item != nullptr) add_item(listing, *step.item);
     else if (step.is_beneath) enter(*step.dir);
