@@ -107,6 +107,23 @@ Result<plan::Interpreter> HostJob::probe_interpreter(const tree::Tree& wanted) {
   return base;
 }
 
+/// What differs from the current record, a line each.
+Result<std::vector<std::string>> HostJob::describe_drift() {
+  const ScanReply& scan = session_->scan;
+  std::vector<std::string> lines;
+  if (!scan.current || scan.current_root == scan.root) return lines;
+  if (scan.absent) return std::vector<std::string>{"the path is gone"};
+  TreeRequest request;
+  request.kind = TreeKind::record;
+  request.record = scan.current->number;
+  TRY(const tree::Tree recorded, fetch_tree(*run_, *session_, request, scan.current->full));
+  for (const tree::Change& change : tree::diff(recorded, observed_, run_->policy())) {
+    const char kind = change.kind == tree::ChangeKind::added ? '+' : change.kind == tree::ChangeKind::removed ? '-' : '~';
+    lines.push_back(fmt::format("{} {}", kind, printable((change.to != nullptr ? change.to : change.from)->path.bytes())));
+  }
+  return lines;
+}
+
 Result<void> HostJob::make_plan(const tree::Tree& wanted) {
   const ScanReply& scan = session_->scan;
   plan::Inputs inputs;
@@ -125,6 +142,7 @@ Result<void> HostJob::make_plan(const tree::Tree& wanted) {
   for (const ProblemInfo& problem : scan.problems) facts.problems.push_back(fmt::format("'{}': {}", printable(problem.path), problem.what));
   if (scan.current) facts.current = scan.current->number;
   facts.current_root = scan.current_root;
+  TRY(facts.drift, describe_drift());
   facts.disk_free = scan.disk_free;
   facts.inodes_free = scan.inodes_free;
   facts.in_use = scan.in_use;

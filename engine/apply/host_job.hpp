@@ -30,6 +30,7 @@ class HostJob {
   Result<void> open();
   Result<const tree::Tree*> wanted_tree();
   Result<bool> settle_unchanged();
+  Result<std::vector<std::string>> describe_drift();
   Result<void> make_plan(const tree::Tree& wanted);
   Result<plan::Interpreter> probe_interpreter(const tree::Tree& wanted);
   Result<void> consent();

@@ -31,6 +31,7 @@ struct TargetFacts {
   std::vector<std::string> problems;     // "path: what"
   std::optional<u32> current;            // generation
   content::Digest current_root;
+  std::vector<std::string> drift;        // where it is not what `current` records: what differs, described
   u64 disk_free = 0, inodes_free = 0;
   std::vector<std::string> in_use;
 };

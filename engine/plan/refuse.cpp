@@ -39,6 +39,8 @@ void refuse_drift(const Inputs& inputs, HostPlan& plan) {
   if (!has_drifted || inputs.consent.discard_drift) return;
   Error error{ErrorCode::drift_refused, fmt::format("'{}' on {} was changed after generation {} was committed",
                                                     inputs.manifest->name, target.host, *target.current)};
+  for (std::size_t i = 0; i < std::min(kShownMax, target.drift.size()); ++i) error.causes.push_back(target.drift[i]);
+  if (target.drift.size() > kShownMax) error.causes.push_back(fmt::format("and {} more", target.drift.size() - kShownMax));
   plan.refusals.push_back({nothing_changed(std::move(error))
                                .hint("run `envsync status --files` to see the changes")
                                .hint("run `envsync apply --drift replace` to go on; what is replaced is kept as a generation"),
