@@ -57,6 +57,7 @@ class Session {
   Result<void> open_target(Root& root, format::ScanReply& reply);
   Result<void> describe_state(Root& root, format::ScanReply& reply) const;
   Result<void> lock_target(Root& root, double wait_seconds, std::vector<std::string>& recovered);
+  Result<void> make_state();
   Result<store::Begin> begin_of(const format::StageRequest& request, const tree::TreeDelta& delta) const;
   store::StepSink steps(u32 number);
   void send_progress(u32 number, const format::Progress& progress);

@@ -52,25 +52,28 @@ Result<store::Begin> Session::begin_of(const StageRequest& request, const tree::
   return begin;
 }
 
+/// Makes the state folder where it is missing, or what of it a run that died while making it left out, and takes the lock.
+Result<void> Session::make_state() {
+  const bool existed = root_->state->exists();
+  TRY(store::Place place, store::resolve_place(root_->path));
+  TRY(store::State state, store::State::open(*files_, std::move(place), store::OpenMode::create));
+  root_->state = std::move(state);
+  if (root_->lock) return ok();
+  std::vector<std::string> recovered;
+  TRY_STATUS(lock_target(*root_, root_->request.lock_wait_seconds, recovered));
+  TRY(const auto heads, root_->state->heads());
+  if (existed || heads.empty()) return ok();
+  return Error{ErrorCode::changed_meanwhile, fmt::format("another run committed '{}' while this one planned", printable(root_->path))}
+      .note("this run changed nothing")
+      .hint("run again");
+}
+
 Result<Reply> Session::on(u32 number, const StageRequest& request) {
   TRY(const Bytes encoded, connection_->receive_stream(number, kDeltaMax, connection_->stop_of(number)));
   TRY(const tree::TreeDelta delta, tree::decode_delta(encoded));
   const std::lock_guard lock(mutex_);
   if (!root_ || !root_->state || transaction_) return no_scan();
-  if (!root_->lock) {
-    // The first apply here: the state folder is made now, and whoever made one meanwhile has won.
-    const bool existed = root_->state->exists();
-    TRY(store::Place place, store::resolve_place(root_->path));
-    TRY(store::State state, store::State::open(*files_, std::move(place), store::OpenMode::create));
-    root_->state = std::move(state);
-    std::vector<std::string> recovered;
-    TRY_STATUS(lock_target(*root_, root_->request.lock_wait_seconds, recovered));
-    TRY(const auto heads, root_->state->heads());
-    if (!existed && !heads.empty())
-      return Error{ErrorCode::changed_meanwhile, fmt::format("another run committed '{}' while this one planned", printable(root_->path))}
-          .note("this run changed nothing")
-          .hint("run again");
-  }
+  TRY_STATUS(make_state());
   TRY(store::Begin begin, begin_of(request, delta));
   begin.stop = connection_->stop_of(number);
   trees_.keep(root_->path, begin.desired, delta.result);
@@ -142,13 +145,7 @@ Result<Reply> Session::on(u32, const AbandonRequest&) {
 Result<Reply> Session::on(u32, const AdoptRequest& request) {
   const std::lock_guard lock(mutex_);
   if (!root_ || !root_->state || transaction_) return no_scan();
-  if (!root_->lock) {
-    TRY(store::Place place, store::resolve_place(root_->path));
-    TRY(store::State state, store::State::open(*files_, std::move(place), store::OpenMode::create));
-    root_->state = std::move(state);
-    std::vector<std::string> recovered;
-    TRY_STATUS(lock_target(*root_, root_->request.lock_wait_seconds, recovered));
-  }
+  TRY_STATUS(make_state());
   TRY(const u32 generation, store::adopt(*root_->state, *root_->lock, head_of(request.head, root_->request), root_->scan.tree));
   save_cache(*root_);
   return Reply{AdoptReply{generation}};
