@@ -119,6 +119,7 @@ int main(int argc, char** argv, os::Files& files) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
   os::raise_fd_limit();
+  os::set_usual_umask();  // folders above a new environment are made as mkdir would
   // Pack buffers go back to the system when freed, instead of into each thread's arena.
   ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   Bytes first;

@@ -73,13 +73,21 @@ Result<Reply> Session::on(u32 number, const StageRequest& request) {
   TRY(const tree::TreeDelta delta, tree::decode_delta(encoded));
   const std::lock_guard lock(mutex_);
   if (!root_ || !root_->state || transaction_) return no_scan();
+  const bool is_new = !root_->state->exists();
   TRY_STATUS(make_state());
   TRY(store::Begin begin, begin_of(request, delta));
   begin.stop = connection_->stop_of(number);
   trees_.keep(root_->path, begin.desired, delta.result);
-  TRY(store::Transaction transaction, store::Transaction::begin(*root_->state, *root_->lock, std::move(begin),
-                                                                std::move(root_->scan), root_->cache, steps(number)));
-  transaction_.emplace(std::move(transaction));
+  auto transaction = store::Transaction::begin(*root_->state, *root_->lock, std::move(begin), std::move(root_->scan), root_->cache, steps(number));
+  if (!transaction) {
+    // A place that can never be committed to is not marked as one of ours.
+    if (is_new && transaction.error().code == ErrorCode::place_refused) {
+      (void)store::prune(*root_->state, std::move(*root_->lock), {.keep = {}, .drop = {}, .all = true});
+      root_->lock.reset();
+    }
+    return std::move(transaction).error();
+  }
+  transaction_.emplace(std::move(*transaction));
   const store::Needs& needs = transaction_->needs();
   StageReply reply;
   reply.wanted = needs.wanted;

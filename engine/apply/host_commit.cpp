@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The second half of a target's way: from a plan that nothing refuses to the swapped tree.
+#include <limits>
+
 #include <fmt/format.h>
 
 #include "apply/host_job.hpp"
@@ -34,7 +36,8 @@ Result<void> HostJob::stage() {
   request.write_mtime = settings.mtime != manifest::MtimeRule::ignore;
   request.drop_unmanaged = plan_->drop_unmanaged;
   if (is_same_host_ && force != "source" && force != "target") request.same_host_source = goal_.source->session().scan.path;
-  request.keep_generations = settings.keep_generations;
+  // Undoing drops nothing: a second undo needs what lies further back. The next apply prunes.
+  request.keep_generations = goal_.source != nullptr ? settings.keep_generations : std::numeric_limits<u32>::max();
   request.verify_staged = run_->options->verify_staged;
   request.use_local_content = force != "source" && force != "same-host";
   request.least = run_->manifest->invariants.atomic;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "python/environment.hpp"
+
 namespace envsync::apply {
 
 using namespace format;
@@ -86,6 +88,9 @@ Result<bool> HostJob::settle_unchanged() {
   if (!is_settled) return false;
   const auto& rule = run_->manifest->invariants.interpreter;
   if (rule == manifest::InterpreterRule::require && !scan.environment.bin_python_runs) return false;
+  const std::string& pin = run_->manifest->invariants.python;
+  const std::string_view lib = scan.environment.lib_python;
+  if (!pin.empty() && lib.starts_with("python") && !python::version_matches(pin, lib.substr(6))) return false;
   outcome_.kind = OutcomeKind::unchanged;
   return true;
 }

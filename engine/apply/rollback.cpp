@@ -86,7 +86,9 @@ Result<std::optional<Choice>> choose(const Candidate& candidate, const RollbackO
   const RecordInfo* in_place = effective(candidate.records);
   if (in_place->run != last_run) return std::optional<Choice>{};
   const RecordInfo* earlier = before(candidate.records, *in_place);
-  if (earlier == nullptr) return no_generation(host, "has nothing earlier to return to: a first apply to an absent path is not undone");
+  if (earlier == nullptr)
+    return no_generation(host, fmt::format("keeps nothing earlier than generation {} to return to: older ones were pruned, or it was the first apply to an absent path",
+                                           in_place->number));
   return std::optional<Choice>{{earlier->number, in_place->run}};
 }
 

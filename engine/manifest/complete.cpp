@@ -46,6 +46,17 @@ void check_twice(const Draft& draft, Problems& problems) {
 /// Whether two paths can be told apart without asking a host what ~ is there.
 bool are_comparable(std::string_view a, std::string_view b) { return a.starts_with('~') == b.starts_with('~'); }
 
+/// Whether `inner` lies beneath `outer`, by components.
+bool lies_in(std::string_view inner, std::string_view outer) {
+  return inner.size() > outer.size() && inner.starts_with(outer) && (outer.ends_with('/') || inner[outer.size()] == '/');
+}
+
+bool are_nested(const Host& target, const Source& source) {
+  const bool is_same_host = target.is_local == source.host.is_local && target.user == source.host.user && target.host == source.host.host &&
+                            target.port == source.host.port;
+  return is_same_host && (lies_in(target.path, source.path) || lies_in(source.path, target.path));
+}
+
 void check_against_source(const Draft& draft, Problems& problems) {
   if (!draft.source || draft.source->path.empty()) return;
   const Source& source = *draft.source;
@@ -54,6 +65,9 @@ void check_against_source(const Draft& draft, Problems& problems) {
     if (place_of(host) == place_of(source.host)) {
       problems.report(mark, fmt::format("the target '{}' is the source itself", printable(host.name)))
           .hints.push_back(fmt::format("give the target another path, such as '{}:{}-copy'", printable(host.name), printable(host.path)));
+    } else if (are_nested(host, source)) {
+      problems.report(mark, fmt::format("the target path '{}' and the source path '{}' lie one in the other", printable(host.path), printable(source.path)))
+          .hints.emplace_back("give the target a path of its own, beside the source");
     } else if (draft.invariants.same_path && are_comparable(host.path, source.path) && host.path != source.path) {
       Error& error =
           problems.report(mark, fmt::format("the path '{}' of the target '{}' is not the source's", printable(host.path), printable(host.name)));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "os/files.hpp"
+#include "os/process.hpp"
 
 namespace envsync::os {
 
@@ -19,6 +21,8 @@ std::string handle_of(int at, const std::string& name) {
   text.append(buffer + sizeof(file_handle), handle->handle_bytes);
   return text;
 }
+
+void set_usual_umask() { ::umask(022); }
 
 bool may_change(int dir) { return ::faccessat(dir, ".", W_OK | X_OK, AT_EACCESS) == 0; }
 

@@ -59,6 +59,8 @@ std::string user_name();
 std::string home_dir();  // $HOME, else from /etc/passwd
 /// Raises the soft limit of open files to the hard one.
 void raise_fd_limit();
+/// What this process makes is for its user to change and for all to read, whatever umask it was started with.
+void set_usual_umask();
 /// 16 random bytes as hex.
 std::string random_token();
 /// Processors that this process may use, the cgroup's quota included.

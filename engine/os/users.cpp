@@ -152,6 +152,7 @@ std::vector<std::string> processes_using(const std::string& root, std::size_t li
     if (use.empty()) continue;
     std::string name = read_whole("/proc/" + pid + "/comm", 256);
     name.resize(std::min(name.find('\n'), name.size()));
+    if (name.starts_with("envsync-agent")) continue;  // it looks at the tree; it does not run from it
     described.push_back(fmt::format("{} (process {}) {}", printable(name), pid, use));
   }
   return described;

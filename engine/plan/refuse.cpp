@@ -85,12 +85,17 @@ std::string tree_python(const tree::Tree& tree) {
   return found;
 }
 
+void refuse_pin(const Inputs& inputs, HostPlan& plan) {
+  const std::string& pin = inputs.manifest->invariants.python;
+  const std::string version = tree_python(plan.desired);
+  if (pin.empty() || version.empty() || python::version_matches(pin, version)) return;
+  plan.refusals.push_back({nothing_changed({ErrorCode::invariant_violated, fmt::format("'{}' is a Python {} environment, invariants.python is {}",
+                                                                                       inputs.manifest->name, version, pin)}), std::nullopt});
+}
+
 void refuse_interpreter(const Inputs& inputs, HostPlan& plan) {
   const manifest::Invariants& invariants = inputs.manifest->invariants;
   const std::string version = tree_python(plan.desired);
-  if (!invariants.python.empty() && !version.empty() && !python::version_matches(invariants.python, version))
-    plan.refusals.push_back({nothing_changed({ErrorCode::invariant_violated, fmt::format("'{}' is a Python {} environment, invariants.python is {}",
-                                                                                         inputs.manifest->name, version, invariants.python)}), std::nullopt});
   const Interpreter& base = inputs.interpreter;
   if (invariants.interpreter == manifest::InterpreterRule::ignore || base.program.empty() || plan.changes.empty()) return;
   Error error{ErrorCode::invariant_violated, fmt::format("the base interpreter '{}' does not work on {}", printable(base.program), inputs.target.host)};
@@ -122,6 +127,7 @@ void refuse_path(const Inputs& inputs, HostPlan& plan) {
 
 void refuse(const Inputs& inputs, HostPlan& plan) {
   refuse_problems(inputs, plan);
+  refuse_pin(inputs, plan);
   if (plan.changes.empty() && inputs.target.current && inputs.target.current_root == inputs.target.observed_root) return;
   refuse_adoption(inputs, plan);
   refuse_drift(inputs, plan);

@@ -117,8 +117,9 @@ Result<State> State::open(os::Files& files, Place place, OpenMode mode) {
 
 Result<Lock> State::lock(const std::string& holder_text, double wait_seconds) {
   ENVSYNC_CHECK(exists());
-  // A look at who holds the lock takes it for a moment: so much is always waited.
-  constexpr double kLeastSeconds = 0.1;
+  // So much is always waited: a look at who holds the lock takes it for a moment, and the agent of a run that was killed needs
+  // one to see that.
+  constexpr double kLeastSeconds = 1;
   constexpr auto kPause = std::chrono::milliseconds(20);
   const Deadline deadline = deadline_in(Seconds(std::max(kLeastSeconds, wait_seconds)));
   for (;;) {
