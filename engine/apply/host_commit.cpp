@@ -121,8 +121,9 @@ Result<void> HostJob::commit() {
   outcome_.generation = reply->generation;
   outcome_.guarantee = reply->guarantee;
   outcome_.recovery_pending = reply->recovery_pending;
-  outcome_.bytes_read += reply->bytes_read;
-  outcome_.bytes_written += reply->bytes_written;
+  // The reply counts the whole transaction, staging and puts included.
+  outcome_.bytes_read += reply->bytes_read - staged_.bytes_read;
+  outcome_.bytes_written = reply->bytes_written;
   outcome_.packages = plan_->packages;
   outcome_.files = plan_->added + plan_->removed + plan_->changed + plan_->metadata;
   for (const std::string& warning : reply->warnings)
