@@ -28,7 +28,7 @@ packages=(
 )
 presets=(release asan tsan)
 asan_tests='^(unit\.|integration\.local$)'
-tsan_tests='^(unit\.(channel|protocol|apply|scan|store)|integration\.local)$'
+tsan_tests='^(unit\.(channel|protocol|apply)|integration\.local)$'
 quick_tests='^(unit\.|lint\.|integration\.local$)'
 
 only='' without='' quick='' fresh=''

@@ -85,10 +85,10 @@ class EndSignal {
 }  // namespace
 
 int serve(std::unique_ptr<channel::Channel> channel, ByteView first, os::Files& files) {
+  EndSignal end;  // before the connection, which calls back until it is destroyed
   protocol::Connection connection(std::move(channel));
   Session session(connection, files);
   Handlers handlers;
-  EndSignal end;
   connection.open(kFirstRequest);
   const format::Hello hello{std::string(version()), own_digest(), static_cast<u64>(::getpid())};
   if (!connection.send(protocol::FrameType::hello, kFirstRequest, format::encode(hello))) return 1;

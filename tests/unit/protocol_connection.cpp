@@ -14,9 +14,10 @@ namespace {
 
 /// Two connections back to back; what the second gets as new requests lands in `asked`.
 struct Pair {
-  std::unique_ptr<Connection> near, far;
+  // Before the connections, which call back until they are destroyed.
   std::promise<Frame> asked;
   std::promise<void> far_ended;
+  std::unique_ptr<Connection> near, far;
 
   Pair() {
     auto sockets = os::make_socket_pair();
@@ -36,9 +37,9 @@ struct Pair {
 
 /// A raw peer: bytes go to a connection as they are.
 struct RawPeer {
+  std::promise<void> ended;  // before the connection, which calls back until it is destroyed
   std::unique_ptr<channel::Channel> raw;
   std::unique_ptr<Connection> connection;
-  std::promise<void> ended;
   RawPeer() {
     auto sockets = os::make_socket_pair();
     REQUIRE(sockets);
