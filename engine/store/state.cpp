@@ -161,8 +161,13 @@ Result<std::vector<RecordHead>> State::heads() const {
   TRY(const auto numbers, record_numbers(fd()));
   for (const u32 number : numbers) {
     TRY(const std::string text, os::read_small(fd(), record_path(number), kRecordBytesMax));
-    TRY(RecordHead head, decode_record_head(number, as_bytes(text)));
-    heads.push_back(std::move(head));
+    auto head = decode_record_head(number, as_bytes(text));
+    if (!head) {
+      const std::string folder = place().path.substr(0, place().path.size() - place().name.size()) + place().state_name + "/" + place().name;
+      return std::move(head).error().hint(fmt::format("move '{}/{}' away: generation {} is lost with it, all others stay", printable(folder),
+                                                      record_path(number), number));
+    }
+    heads.push_back(std::move(*head));
   }
   return heads;
 }
