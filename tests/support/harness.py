@@ -75,6 +75,8 @@ class Case(unittest.TestCase):
     maxDiff = None
 
     def setUp(self):
+        binary("ENVSYNC_BIN")  # before there is anything to clean up
+        agent = binary("ENVSYNC_AGENT")
         # Resolved: envsync reports resolved paths, and TMPDIR may lie behind a link.
         self.root = pathlib.Path(tempfile.mkdtemp(prefix="envsync-test-")).resolve()
         self.addCleanup(self._remove_root)
@@ -85,7 +87,7 @@ class Case(unittest.TestCase):
         self.manifest_file = self.root / "envsync.yaml"
         self.servers = {}
         self.env = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        self.env.update(HOME=str(self.home), LANG="C.UTF-8", ENVSYNC_AGENT=binary("ENVSYNC_AGENT"))
+        self.env.update(HOME=str(self.home), LANG="C.UTF-8", ENVSYNC_AGENT=agent)
 
     def _remove_root(self):
         self.kill_agents()
