@@ -16,6 +16,7 @@ constexpr u64 kManyLinks = 1000;
 Result<void> Transaction::Impl::build(const StepSink& sink) {
   TRY_STATUS(open_staging());
   TRY_STATUS(make_folders());
+  TRY_STATUS(check_project());
   if (live) {
     TRY(const Spot spot, live_spot(state->place(), begin.commit_root));
     TRY(const auto marker, marker_of(spot.at, spot.name));

@@ -10,6 +10,10 @@ Error wrong_plan(std::string why) {
   return Error(ErrorCode::protocol, "a plan that does not fit the trees").cause(std::move(why));
 }
 
+bool is_state_path(const tree::RelPath& path) {
+  return path.bytes().starts_with(".envsync") || path.bytes().find("/.envsync") != std::string::npos;
+}
+
 void pair_up(BuildPlan& plan, std::span<const tree::Entry> desired, std::span<const tree::Entry> observed) {
   plan.base_of.assign(desired.size(), kNoIndex);
   plan.desired_of.assign(observed.size(), kNoIndex);
@@ -47,6 +51,7 @@ Result<BuildPlan> plan_build(const Begin& begin, const tree::Tree& observed) {
     const tree::RelPath& path = change.to ? change.to->path : change.from->path;
     if (!begin.commit_root.contains(path))
       return wrong_plan(fmt::format("'{}' changes outside of its commit root '{}'", printable(path.bytes()), printable(begin.commit_root.bytes())));
+    if (is_state_path(path)) return wrong_plan(fmt::format("'{}' is where envsync keeps its state", printable(path.bytes())));
     if (change.to) changed[static_cast<std::size_t>(change.to - entries.data())] = true;
   }
   plan.how.assign(entries.size(), How::outside);

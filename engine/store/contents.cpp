@@ -171,6 +171,7 @@ class ContentFinder {
   /// False: what lies there is not that content any more.
   Result<bool> take(const Job& job) {
     const u32 index = job.users->front();
+    const u64 names = job.users->size();
     if (job.from == From::nothing) {
       if (content::digest_of({}) != job.content->digest)
         return Error(ErrorCode::protocol, fmt::format("an empty file with a digest of its own: '{}'", t_.shown(first(job).path)));
@@ -178,9 +179,11 @@ class ContentFinder {
     } else if (job.from == From::leftover && job.may_move) {
       TRY_STATUS(t_.take_file(index, job.at, job.path));
       ++t_.files_linked;
+      t_.files_copied += names - 1;
     } else {
       TRY(const bool is_taken, job.from == From::pool ? take_from_pool(job, index) : copy(job, index));
       if (!is_taken) return false;
+      t_.files_copied += names - 1;
     }
     TRY_STATUS(t_.finish_content(*job.users));
     return true;

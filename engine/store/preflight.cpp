@@ -2,7 +2,8 @@
 // What is asked before anything is built: can this place hold the guarantee, is there room, may the tree be replaced.
 #include <cerrno>
 
-#include <unistd.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,12 @@ constexpr u64 kSpareInodes = 64;
 Error place_refused(const std::string& shown, std::string why) {
   return Error(ErrorCode::place_refused, fmt::format("'{}' cannot be swapped at once", shown)).cause(std::move(why))
       .note("nothing was changed");
+}
+
+/// The project whose quota an open folder counts for; 0 where there is none.
+u32 project_of(int fd) {
+  struct fsxattr found {};
+  return ::ioctl(fd, FS_IOC_FSGETXATTR, &found) == 0 ? found.fsx_projid : 0;
 }
 
 bool is_unsupported(const Error& error) {
@@ -75,6 +82,15 @@ Result<void> Transaction::Impl::check_entries() const {
     if (stat->immutable || stat->append_only) return fixed_entry(shown(path));
   }
   return ok();
+}
+
+/// Measured: an exchange between projects succeeds, and both trees then count for the wrong one.
+Result<void> Transaction::Impl::check_project() const {
+  if (!live || !plan.root_is_dir) return ok();
+  TRY(const os::Fd before, os::open_dir(live.get(), begin.commit_root.bytes()));
+  TRY(const os::Fd after, os::open_dir(dir.get(), kNew));
+  if (project_of(before.get()) == project_of(after.get())) return ok();
+  return place_refused(shown(begin.commit_root), "it counts for another project's quota than envsync's state beside the environment");
 }
 
 Result<void> Transaction::Impl::choose_numbers() {

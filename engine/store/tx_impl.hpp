@@ -82,6 +82,7 @@ struct Transaction::Impl {
   // begin.cpp, preflight.cpp
   Result<void> open_place();
   Result<void> check_entries() const;
+  Result<void> check_project() const;
   Result<void> choose_numbers();
   Result<void> check_space(u64 bytes, u64 inodes, u64 reclaimable) const;
   Result<void> open_staging();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <thread>
 
+#include "store/journal.hpp"
 #include "support/store_env.hpp"
 
 using namespace envsync;
@@ -385,6 +386,31 @@ TEST_CASE("leftovers: a file that was altered in staging is read, found wrong an
   REQUIRE(run.open(env.files, env.path, env.settings));
   REQUIRE(run.begin(to.tree, env.settings));
   CHECK(run.transaction->needs().wanted.size() == 1);
+}
+
+TEST_CASE("leftovers: of another boot nothing is believed unread, whatever the stat cache says") {
+  Env env;
+  const Desired to = desired({"a=one", "b=two"});
+  {
+    Run run;
+    REQUIRE(run.open(env.files, env.path, env.settings));
+    REQUIRE(run.begin(to.tree, env.settings));
+    REQUIRE(run.put(to));
+  }
+  std::string journal;
+  for (const auto& entry : std::filesystem::directory_iterator(env.folder.path(".envsync/env/staging")))
+    journal = ".envsync/env/staging/" + entry.path().filename().string() + "/journal";
+  store::Terms terms = *store::parse_journal(as_bytes(env.folder.read(journal))).terms;
+  terms.boot = "another";
+  Bytes bytes = store::encode_record(store::Entry::begin, store::encode_terms(terms));
+  const Bytes end = store::encode_record(store::Entry::abandoned, {});
+  bytes.insert(bytes.end(), end.begin(), end.end());
+  env.folder.write(journal, as_text(bytes), 0600);
+  Run run;
+  REQUIRE(run.open(env.files, env.path, env.settings));
+  REQUIRE(run.begin(to.tree, env.settings));
+  CHECK(run.transaction->needs().wanted.empty());
+  CHECK(run.transaction->needs().bytes_read == 6);
 }
 
 TEST_CASE("space: a tree that cannot fit is refused with both numbers before anything is built") {

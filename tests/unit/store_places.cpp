@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/fs.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -282,4 +284,18 @@ TEST_CASE("places: an immutable or append-only entry that would be replaced is r
     CHECK(differences(test::tree({"lib/a=one", "lib/d/b=two", "c=3"}), env) == "");
   }
   CHECK(apply_all(env, {desired({"lib/a=1", "lib/d/b=2", "c=3"})}) == "");
+}
+
+TEST_CASE("places: a tree that counts for another project's quota is refused") {
+  Folder folder;  // only where $TMPDIR's filesystem has projects
+  const std::string env = folder.path("env");
+  os::PosixFiles files;
+  REQUIRE(apply(files, env, desired({"lib/a=one"})));
+  const os::Fd dir = os::open_dir(folder.fd(), "env").value();
+  struct fsxattr project {};
+  const bool has_projects = ::ioctl(dir.get(), FS_IOC_FSGETXATTR, &project) == 0 && (project.fsx_projid = 42) == 42 &&
+                            ::ioctl(dir.get(), FS_IOC_FSSETXATTR, &project) == 0;
+  if (!has_projects) return;
+  CHECK(apply_all(env, {desired({"lib/a=two"})}).find("another project's quota") != std::string::npos);
+  CHECK(folder.read("env/lib/a") == "one");
 }

@@ -246,6 +246,7 @@ TEST_CASE("transaction: a plan that changes something outside of its commit root
         "protocol: a plan that does not fit the trees: 'b/y' changes outside of its commit root 'a'");
   CHECK(env.apply(desired({"a/x=1", "b/y=3"}), "c").starts_with("protocol: a plan that does not fit the trees"));
   CHECK(env.apply(desired({"a=1", "b/y=2"}), "a").starts_with("protocol: a plan that does not fit the trees"));
+  CHECK(env.apply(desired({"a/x=1", "b/y=2", "a/.envsync/z=3"})).find("is where envsync keeps its state") != std::string::npos);
   CHECK(env.apply({}).starts_with("protocol: a plan that does not fit the trees: its desired tree is absent"));
   CHECK(differences(test::tree({"a/x=1", "b/y=2"}), env.path) == "");
 }
