@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // The first request of every connection: find the root, lock and recover where asked, scan, and say what is there.
 #include <algorithm>
+#include <thread>
 
 #include <malloc.h>
 
 #include <fmt/format.h>
 
 #include "agent/session.hpp"
+#include "base/clock.hpp"
 #include "os/paths.hpp"
 #include "os/process.hpp"
 
@@ -18,6 +20,7 @@ namespace {
 
 constexpr std::size_t kProblemsMax = 100;
 constexpr std::size_t kProcessesMax = 20;
+constexpr double kCommitSeconds = 60;  // from an exchange to its record, on a slow disk
 
 std::string source_cache_name(const std::string& path) { return "stat-" + content::digest_of(as_bytes(path)).hex(); }
 
@@ -46,6 +49,8 @@ format::RecordInfo info_of(const store::RecordHead& head) {
   info.committed_at = head.committed_at;
   info.restores = head.restores;
   info.adopted = head.adopted;
+  info.damaged = head.damaged;
+  info.policy = head.policy;
   info.files = head.files;
   info.bytes = head.bytes;
   return info;
@@ -88,35 +93,48 @@ Result<void> Session::lock_target(Root& root, double wait_seconds, std::vector<s
 Result<void> Session::open_target(Root& root, ScanReply& reply) {
   TRY(store::Place place, store::resolve_place(os::expand_home(root.request.path)));
   root.path = place.path;
-  const std::string name = place.name;
   TRY(store::State state, store::State::open(*files_, std::move(place), store::OpenMode::existing));
   root.state = std::move(state);
   // Where there is no state yet nothing is made: a run that is refused leaves no trace. Staging takes the lock then.
   if (root.state->exists() && root.request.lock == LockMode::exclusive)
     TRY_STATUS(lock_target(root, root.request.lock_wait_seconds, reply.recovered));
-  if (!root.state->place().parent) return ok();
-  auto fd = os::open_dir(root.state->place().parent.get(), name);
-  if (!fd && fd.error().sys_errno != ENOENT) return std::move(fd).error();
-  if (fd) root.fd = std::move(*fd);
+  TRY(root.fd, store::open_environment(root.state->place()));
   root.cache = root.state->load_cache();
   return ok();
 }
 
-Result<void> Session::describe_state(Root& root, ScanReply& reply) const {
+Result<void> Session::describe_record(u32 number, Root& root, const store::RecordHead& head, ScanReply& reply) {
+  const ScanRequest& request = root.request;
+  reply.current = info_of(head);
+  if (head.policy == request.policy) {
+    reply.current_root = head.root;
+  } else {
+    TRY(const store::Record record, root.state->load(head.number));
+    reply.current_root = record.tree.root(request.policy);
+  }
+  if (!root.fd || (head.policy == request.policy && head.exclude == request.exclude && head.bytecode == request.bytecode)) {
+    reply.drifted = head.root != reply.root;
+    return ok();
+  }
+  // A setting that changed since is no change of the tree: whether somebody changed that is asked by the rules of then.
+  TRY(scan::Scan seen, scan_by(number, root, head.exclude, head.bytecode, head.policy));
+  reply.drifted = seen.tree.root(head.policy) != head.root;
+  const Digest full = seen.tree.full();
+  if (full == reply.full) return ok();
+  reply.recorded_view = full;
+  root.recorded_view = std::move(seen.tree);
+  return ok();
+}
+
+Result<void> Session::describe_state(u32 number, Root& root, ScanReply& reply) {
   const store::State& state = *root.state;
   reply.state_exists = state.exists();
   if (!root.lock) reply.lock_holder = state.lock_holder();
   if (reply.state_exists) {
-    TRY(const auto heads, state.heads());
-    if (!heads.empty()) {
-      reply.current = info_of(heads.back());
-      if (heads.back().policy == root.request.policy) {
-        reply.current_root = heads.back().root;
-      } else {
-        TRY(const store::Record record, state.load(heads.back().number));
-        reply.current_root = record.tree.root(root.request.policy);
-      }
-    }
+    const auto heads = state.heads();
+    const bool is_passed_over = !heads && root.request.any_record && heads.error().code == ErrorCode::corrupt;
+    if (!heads && !is_passed_over) return heads.error();
+    if (heads && !heads->empty()) TRY_STATUS(describe_record(number, root, heads->back(), reply));
     if (root.request.want_facts) {
       TRY(const auto usage, state.usage());
       reply.pool_bytes = usage.pool_bytes;
@@ -124,49 +142,41 @@ Result<void> Session::describe_state(Root& root, ScanReply& reply) const {
       reply.journal_state = usage.journal_state;
     }
   }
-  if (state.place().parent) {
-    TRY(const os::Space space, os::space(state.place().parent.get()));
-    reply.disk_free = space.bytes_free;
-    reply.inodes_free = space.inodes_free;
-    reply.filesystem = space.filesystem;
-  }
+  TRY(const os::Space space, store::space_at(state.place()));
+  reply.disk_free = space.bytes_free;
+  reply.inodes_free = space.inodes_free;
+  reply.filesystem = space.filesystem;
   if (root.request.want_facts && root.fd) reply.in_use = os::processes_using(root.path, kProcessesMax);
   return ok();
 }
 
-Result<Reply> Session::on(u32 number, const ScanRequest& request) {
-  const std::lock_guard lock(mutex_);
-  const auto began = std::chrono::steady_clock::now();
-  transaction_.reset();
-  root_.reset();
-  Root root;
-  root.request = request;
-  ScanReply reply;
-  reply.hostname = os::hostname();
-  const bool is_target = request.role == Role::target;
-  TRY_STATUS(is_target ? open_target(root, reply) : open_source(root));
-  reply.path = root.path;
-  reply.absent = !root.fd;
+Result<scan::Scan> Session::scan_by(u32 number, Root& root, const std::vector<std::string>& exclude, tree::Bytecode bytecode,
+                                    const tree::ComparePolicy& policy) {
+  scan::Options options;
+  TRY(options.exclude, tree::Exclude::parse(exclude));
+  options.bytecode = bytecode;
+  options.want_xattrs = policy.xattrs;
+  options.want_capabilities = policy.xattrs && policy.owner;  // both need root on both sides
+  options.trust_cache = !root.request.full;
+  options.stop = connection_->stop_of(number);
+  options.progress = [&, last = Deadline{}](u64 files, u64 bytes, u64 total) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < std::chrono::milliseconds(200)) return;
+    last = now;
+    send_progress(number, {Phase::scan, files, 0, bytes, total});
+  };
+  return scan::scan(root.fd.get(), options, root.cache);
+}
+
+Result<void> Session::scan_root(u32 number, Root& root, ScanReply& reply) {
+  const ScanRequest& request = root.request;
   if (root.fd) {
-    TRY(tree::Exclude exclude, tree::Exclude::parse(request.exclude));
-    scan::Options options;
-    options.exclude = std::move(exclude);
-    options.bytecode = request.bytecode;
-    options.want_xattrs = request.policy.xattrs;
-    options.want_capabilities = request.policy.xattrs && request.policy.owner;  // both need root on both sides
-    options.trust_cache = !request.full;
-    options.stop = connection_->stop_of(number);
-    options.progress = [&, last = Deadline{}](u64 files, u64 bytes, u64 total) mutable {
-      const auto now = std::chrono::steady_clock::now();
-      if (now - last < std::chrono::milliseconds(200)) return;
-      last = now;
-      send_progress(number, {Phase::scan, files, 0, bytes, total});
-    };
-    TRY(root.scan, scan::scan(root.fd.get(), options, root.cache));
-    save_cache(root);
+    TRY(root.scan, scan_by(number, root, request.exclude, request.bytecode, request.policy));
     reply.environment = environment_facts(root.fd.get(), root.path);
   }
   const tree::Tree& tree = root.scan.tree;
+  reply.path = root.path;
+  reply.absent = !root.fd;
   reply.root = tree.root(request.policy);
   reply.full = tree.full();
   reply.entries = tree.entries().size();
@@ -178,7 +188,54 @@ Result<Reply> Session::on(u32 number, const ScanRequest& request) {
   reply.problems_total = root.scan.problems.size();
   for (std::size_t i = 0; i < std::min(kProblemsMax, root.scan.problems.size()); ++i)
     reply.problems.push_back({root.scan.problems[i].path.bytes(), root.scan.problems[i].what});
-  if (is_target) TRY_STATUS(describe_state(root, reply));
+  return ok();
+}
+
+/// Without the lock a run may commit meanwhile: then the walk saw something of both trees, or the new one beside the old record.
+Result<void> Session::scan_target(u32 number, Root& root, ScanReply& reply) {
+  constexpr auto kPause = std::chrono::milliseconds(20);
+  const Deadline deadline = deadline_in(Seconds(kCommitSeconds));
+  const ScanReply before = reply;
+  for (;;) {
+    TRY_STATUS(open_target(root, reply));
+    TRY(const auto began, root.state->moment());
+    if (!began.committing) {
+      TRY_STATUS(scan_root(number, root, reply));
+      TRY_STATUS(describe_state(number, root, reply));
+      if (root.lock) return ok();
+      // Opened again: the first run of all may have made the state since.
+      TRY(store::Place place, store::resolve_place(root.path));
+      TRY(const store::State now, store::State::open(*files_, std::move(place), store::OpenMode::existing));
+      TRY(const auto ended, now.moment());
+      if (began == ended) return ok();
+    }
+    if (std::chrono::steady_clock::now() >= deadline || connection_->stop_of(number).stop_requested()) break;
+    std::this_thread::sleep_for(kPause);
+    const ScanRequest request = root.request;
+    root = Root{};
+    root.request = request;
+    reply = before;
+  }
+  return Error{ErrorCode::changed_meanwhile, fmt::format("'{}' was changed by another run while it was looked at", printable(root.path))}
+      .note("this run changed nothing").hint("run again");
+}
+
+Result<Reply> Session::on(u32 number, const ScanRequest& request) {
+  const std::lock_guard lock(mutex_);
+  const auto began = std::chrono::steady_clock::now();
+  transaction_.reset();
+  root_.reset();
+  Root root;
+  root.request = request;
+  ScanReply reply;
+  reply.hostname = os::hostname();
+  if (request.role == Role::target) {
+    TRY_STATUS(scan_target(number, root, reply));
+  } else {
+    TRY_STATUS(open_source(root));
+    TRY_STATUS(scan_root(number, root, reply));
+  }
+  save_cache(root);
   // What the walk needed goes back to the system: the agent may live on for a long transfer.
   ::malloc_trim(0);
   reply.seconds = Seconds(std::chrono::steady_clock::now() - began).count();

@@ -64,6 +64,8 @@ Result<Reply> Session::on(u32 number, const TreeRequest& request) {
       if (!root_->state) return Error{ErrorCode::no_generation, "there is no generation here"};
       TRY(store::Record record, root_->state->load(request.record));
       tree = std::move(record.tree);
+    } else if (request.kind == TreeKind::recorded_view && root_->recorded_view) {
+      tree = *root_->recorded_view;
     } else {
       tree = root_->scan.tree;
       trees_.keep(root_->path, tree, tree.full());

@@ -33,6 +33,7 @@ class Session {
     std::string path;             // absolute, resolved
     os::Fd fd;                    // not open: absent
     scan::Scan scan;              // moved into the transaction at stage
+    std::optional<tree::Tree> recorded_view;  // as the current record's rules see it, where they see something else
     scan::StatCache cache;
     std::optional<store::State> state;  // targets
     std::optional<store::Lock> lock;
@@ -55,7 +56,11 @@ class Session {
 
   Result<void> open_source(Root& root);
   Result<void> open_target(Root& root, format::ScanReply& reply);
-  Result<void> describe_state(Root& root, format::ScanReply& reply) const;
+  Result<void> scan_root(u32 number, Root& root, format::ScanReply& reply);
+  Result<void> scan_target(u32 number, Root& root, format::ScanReply& reply);
+  Result<scan::Scan> scan_by(u32 number, Root& root, const std::vector<std::string>& exclude, tree::Bytecode bytecode, const tree::ComparePolicy& policy);
+  Result<void> describe_state(u32 number, Root& root, format::ScanReply& reply);
+  Result<void> describe_record(u32 number, Root& root, const store::RecordHead& head, format::ScanReply& reply);
   Result<void> lock_target(Root& root, double wait_seconds, std::vector<std::string>& recovered);
   Result<void> make_state();
   Result<store::Begin> begin_of(const format::StageRequest& request, const tree::TreeDelta& delta) const;

@@ -165,9 +165,14 @@ Result<Reply> Session::on(u32, const RecordsRequest&) {
   RecordsReply reply;
   if (!root_->state->exists()) return Reply{std::move(reply)};
   TRY(const auto heads, root_->state->heads());
+  TRY(const auto holdings, root_->state->holdings(root_->scan.tree));
   for (const store::RecordHead& head : heads) {
     RecordInfo info = info_of(head);
-    TRY(info.exclusive_bytes, root_->state->exclusive_bytes(head.number));
+    for (const auto& holding : holdings) {
+      if (holding.number != head.number) continue;
+      info.exclusive_bytes = holding.exclusive_bytes;
+      info.missing = holding.missing;
+    }
     reply.records.push_back(std::move(info));
   }
   return Reply{std::move(reply)};

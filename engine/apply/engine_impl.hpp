@@ -42,6 +42,11 @@ Result<Hosts> select_hosts(const manifest::Manifest& manifest, const std::vector
 /// on_failure: stop no host is begun after one failed: those are skipped.
 std::vector<Outcome> each_host(Run& run, const Hosts& hosts, const std::function<Outcome(const manifest::Host&)>& work);
 
+/// An old generation that only `prune --drop` can do something about.
+Error damaged_record(const std::string& host, u32 number);
+/// Why a generation cannot be restored; `whole`: one that can, if there is any.
+Error content_gone(const std::string& host, u32 number, std::optional<u32> whole);
+
 std::vector<Outcome> mirror(Run& run, const Hosts& hosts, Ending ending);
 std::vector<Outcome> roll_back(Run& run, const Hosts& hosts, const RollbackOptions& options);
 Outcome verify_host(Run& run, const manifest::Host& host, const VerifyOptions& options);

@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "apply/host_job.hpp"
+#include "apply/engine_impl.hpp"
 
 namespace envsync::apply {
 
@@ -33,7 +33,8 @@ Result<void> HostJob::stage() {
   request.commit_root = plan_->commit_root;
   request.adopt = consent_.adopt;
   request.preserve_owner = settings.owner == manifest::OwnerRule::preserve;
-  request.write_mtime = settings.mtime != manifest::MtimeRule::ignore;
+  // Shipped bytecode is valid only beside a source of its time.
+  request.write_mtime = settings.mtime != manifest::MtimeRule::ignore || run_->policy().source_mtimes;
   request.drop_unmanaged = plan_->drop_unmanaged;
   if (is_same_host_ && force != "source" && force != "target") request.same_host_source = goal_.source->session().scan.path;
   // Undoing drops nothing: a second undo needs what lies further back. The next apply prunes.
@@ -78,9 +79,10 @@ Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
     total += entries[index].file()->size;
   }
   if (goal_.source == nullptr) {
-    Error error{ErrorCode::content_gone, fmt::format("generation {} needs content that {} no longer has", *goal_.to_generation, target_->name)};
+    Error error = content_gone(target_->name, *goal_.to_generation, std::nullopt);
     for (std::size_t i = 0; i < std::min(kShownMax, items.size()); ++i) error.causes.push_back(fmt::format("'{}'", printable(items[i].path.bytes())));
-    return std::move(error).hint("apply the manifest again to bring the content from the source");
+    error.hints = {"run `envsync history` to see what else is kept, or apply from a source that has that version"};
+    return error;
   }
   PhaseTimer timer(*run_->dispatcher, target_->name, Phase::transfer, &outcome_.seconds);
   TRY(protocol::Endpoint::Put put, session_->endpoint->put());

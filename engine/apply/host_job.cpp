@@ -39,6 +39,11 @@ HostJob::HostJob(Run& run, const manifest::Host& target, Goal goal)
   consent_.discard_drift = drift == "replace" || (drift.empty() && run.manifest->settings.drift == manifest::DriftRule::replace);
 }
 
+bool HostJob::refuses_drift() const {
+  const std::string drift = run_->options->drift.value_or("");
+  return drift == "refuse" || (drift.empty() && run_->manifest->settings.drift == manifest::DriftRule::refuse);
+}
+
 Outcome HostJob::work() {
   return finish([&]() -> Result<void> {
     TRY_STATUS(open());
@@ -116,13 +121,10 @@ Result<plan::Interpreter> HostJob::probe_interpreter(const tree::Tree& wanted) {
 Result<std::vector<std::string>> HostJob::describe_drift() {
   const ScanReply& scan = session_->scan;
   std::vector<std::string> lines;
-  if (!scan.current || scan.current_root == scan.root) return lines;
+  if (!scan.current || !scan.drifted) return lines;
   if (scan.absent) return std::vector<std::string>{"the path is gone"};
-  TreeRequest request;
-  request.kind = TreeKind::record;
-  request.record = scan.current->number;
-  TRY(const tree::Tree recorded, fetch_tree(*run_, *session_, request, scan.current->full));
-  for (const tree::Change& change : tree::diff(recorded, observed_, run_->policy())) {
+  TRY(const DriftTrees trees, fetch_drift(*run_, *session_));
+  for (const tree::Change& change : tree::diff(trees.recorded, trees.observed, scan.current->policy)) {
     const char kind = change.kind == tree::ChangeKind::added ? '+' : change.kind == tree::ChangeKind::removed ? '-' : '~';
     lines.push_back(fmt::format("{} {}", kind, printable((change.to != nullptr ? change.to : change.from)->path.bytes())));
   }
@@ -147,12 +149,15 @@ Result<void> HostJob::make_plan(const tree::Tree& wanted) {
   for (const ProblemInfo& problem : scan.problems) facts.problems.push_back(fmt::format("'{}': {}", printable(problem.path), problem.what));
   if (scan.current) facts.current = scan.current->number;
   facts.current_root = scan.current_root;
+  facts.has_drifted = scan.current && scan.drifted;
   TRY(facts.drift, describe_drift());
   facts.disk_free = scan.disk_free;
   facts.inodes_free = scan.inodes_free;
   facts.in_use = scan.in_use;
   TRY(inputs.interpreter, probe_interpreter(wanted));
   inputs.consent = consent_;
+  // Nothing that somebody made would be lost where the path is gone.
+  if (scan.absent && !refuses_drift()) inputs.consent.discard_drift = true;
   plan_ = plan::make_plan(inputs);
   return ok();
 }
@@ -173,12 +178,12 @@ PlanEvent HostJob::plan_event() const {
     event.route.source = source.host.is_local ? goal_.source->session().scan.path : source.host.name + ":" + goal_.source->session().scan.path;
     event.route.relayed = !source.host.is_local && !target_->is_local && !is_same_host_;
   } else {
-    event.route.source = fmt::format("generation {} on this host", *goal_.to_generation);
+    event.route.source = fmt::format("generation {}", *goal_.to_generation);
     event.route.same_host = true;
   }
   if (scan.current) event.generation_now = scan.current->number;
-  const bool has_drifted = scan.current && scan.current_root != scan.root;
-  event.generation_next = (scan.current ? scan.current->number : 0) + (has_drifted ? 2u : 1u);
+  const bool is_base_recorded = scan.absent || (scan.current && scan.current_root == scan.root);
+  event.generation_next = (scan.current ? scan.current->number : 0) + (scan.current && !is_base_recorded ? 2u : 1u);
   event.path_absent = scan.absent;
   event.unchanged = plan.changes.empty();
   event.packages = plan.packages;

@@ -31,6 +31,7 @@ class HostJob {
   Result<const tree::Tree*> wanted_tree();
   Result<bool> settle_unchanged();
   Result<std::vector<std::string>> describe_drift();
+  bool refuses_drift() const;
   Result<void> make_plan(const tree::Tree& wanted);
   Result<plan::Interpreter> probe_interpreter(const tree::Tree& wanted);
   Result<void> consent();

@@ -49,6 +49,8 @@ GenerationEvent generation_event(const manifest::Host& host, const std::string& 
   event.restores = record.restores;
   event.undoes = record.undoes;
   event.adopted = record.adopted;
+  event.damaged = record.damaged;
+  event.missing = record.missing;
   return event;
 }
 
@@ -70,19 +72,15 @@ DifferenceEvent difference_event(const manifest::Host& host, const tree::Change&
 
 /// What differs from the current record; empty without one.
 struct Drift {
-  tree::Tree recorded, observed;
+  DriftTrees trees;
   std::vector<tree::Change> changes;  // borrow both
 };
 Result<Drift> drift_of(Run& run, Session& session) {
   Drift drift;
   const ScanReply& scan = session.scan;
-  if (!scan.current || scan.current_root == scan.root) return drift;
-  TreeRequest request;
-  request.kind = TreeKind::record;
-  request.record = scan.current->number;
-  TRY(drift.recorded, fetch_tree(run, session, request, scan.current->full));
-  TRY(drift.observed, fetch_tree(run, session, {}, scan.full));
-  drift.changes = tree::diff(drift.recorded, drift.observed, run.policy());
+  if (!scan.current || !scan.drifted) return drift;
+  TRY(drift.trees, fetch_drift(run, session));
+  drift.changes = tree::diff(drift.trees.recorded, drift.trees.observed, scan.current->policy);
   return drift;
 }
 
@@ -135,6 +133,8 @@ Outcome status_host(Run& run, const manifest::Host& host) {
     status.current = generation_event(host, scan.path, *scan.current, true);
     TRY(const RecordsReply records, session.endpoint->records(run.stop));
     status.generations = static_cast<u32>(records.records.size());
+    for (const RecordInfo& record : records.records)
+      if (record.damaged) run.dispatcher->on(ProblemEvent{host.name, Severity::warning, damaged_record(host.name, record.number)});
     TRY(const Drift drift, drift_of(run, session));
     for (const tree::Change& change : drift.changes) {
       run.dispatcher->on(difference_event(host, change));
@@ -169,6 +169,7 @@ Outcome prune_host(Run& run, const manifest::Host& host, const PruneOptions& opt
   return end(std::move(outcome), [&]() -> Result<void> {
     ScanAsk ask;
     ask.lock = LockMode::exclusive;
+    ask.any_record = options.all;
     TRY(Session session, open_session(run, host, host.path, ask, host.name));
     outcome.path = session.scan.path;
     if (!session.scan.state_exists) return unknown_path(host);

@@ -17,7 +17,8 @@ namespace {
 struct Candidate {
   const manifest::Host* host = nullptr;
   std::optional<Session> session;
-  std::vector<RecordInfo> records;  // ascending
+  std::vector<RecordInfo> records;  // ascending; those that decode
+  std::vector<u32> damaged;         // numbers of the others
   std::optional<Error> error;
 };
 
@@ -59,8 +60,14 @@ Candidate look(Run& run, const manifest::Host& host) {
   }
   candidate.session.emplace(std::move(*session));
   auto records = candidate.session->endpoint->records(run.stop);
-  if (records) candidate.records = std::move(records->records);
-  else candidate.error = std::move(records).error();
+  if (!records) {
+    candidate.error = std::move(records).error();
+    return candidate;
+  }
+  for (RecordInfo& record : records->records) {
+    if (record.damaged) candidate.damaged.push_back(record.number);
+    else candidate.records.push_back(std::move(record));
+  }
   return candidate;
 }
 
@@ -70,17 +77,32 @@ Error no_generation(const manifest::Host& host, std::string_view why) {
   return Error{ErrorCode::no_generation, fmt::format("{} {}", host.name, why)}.note("nothing was changed").hint("run `envsync history` to see what is kept");
 }
 
+/// The latest that can be restored and is not in place.
+std::optional<u32> whole_generation(const std::vector<RecordInfo>& records, u32 but) {
+  for (auto record = records.rbegin(); record != records.rend(); ++record)
+    if (record->missing == 0 && record->number != but && record != records.rbegin()) return record->number;
+  return std::nullopt;
+}
+
+Result<std::optional<Choice>> chosen(const Candidate& candidate, const RecordInfo& record, std::string undoes) {
+  if (record.missing > 0)
+    return content_gone(candidate.host->name, record.number, whole_generation(candidate.records, record.number)).cause(fmt::format("{} of its contents {} gone", record.missing, record.missing == 1 ? "is" : "are"));
+  return std::optional<Choice>{{record.number, std::move(undoes)}};
+}
+
 /// nullopt: this host was not changed by the run that is undone.
 Result<std::optional<Choice>> choose(const Candidate& candidate, const RollbackOptions& options, const std::string& last_run) {
   const manifest::Host& host = *candidate.host;
   if (candidate.records.empty()) return no_generation(host, fmt::format("knows no environment at '{}'", host.path));
   if (options.to_generation) {
-    if (by_number(candidate.records, *options.to_generation) == nullptr) return no_generation(host, fmt::format("keeps no generation {}", *options.to_generation));
-    return std::optional<Choice>{{*options.to_generation, {}}};
+    if (std::ranges::find(candidate.damaged, *options.to_generation) != candidate.damaged.end()) return damaged_record(host.name, *options.to_generation);
+    const RecordInfo* record = by_number(candidate.records, *options.to_generation);
+    if (record == nullptr) return no_generation(host, fmt::format("keeps no generation {}", *options.to_generation));
+    return chosen(candidate, *record, {});
   }
   if (!options.to_run.empty()) {
     for (const RecordInfo& record : candidate.records)
-      if (record.run == options.to_run) return std::optional<Choice>{{record.number, {}}};
+      if (record.run == options.to_run) return chosen(candidate, record, {});
     return no_generation(host, fmt::format("keeps no generation of run '{}'", printable(options.to_run)));
   }
   const RecordInfo* in_place = effective(candidate.records);
@@ -89,7 +111,7 @@ Result<std::optional<Choice>> choose(const Candidate& candidate, const RollbackO
   if (earlier == nullptr)
     return no_generation(host, fmt::format("keeps nothing earlier than generation {} to return to: older ones were pruned, or it was the first apply to an absent path",
                                            in_place->number));
-  return std::optional<Choice>{{earlier->number, in_place->run}};
+  return chosen(candidate, *earlier, in_place->run);
 }
 
 /// The latest apply that is in place anywhere and can be undone there. Run ids begin with the operator's time.
@@ -105,6 +127,18 @@ std::string last_run(const std::vector<Candidate>& candidates) {
 }
 
 }  // namespace
+
+Error damaged_record(const std::string& host, u32 number) {
+  return Error{ErrorCode::corrupt, fmt::format("the record of generation {} on {} does not decode", number, host)}
+      .note("nothing else is lost; what only it held stays on the disk until it is dropped")
+      .hint(fmt::format("run `envsync prune --drop {}` to remove it", number));
+}
+
+Error content_gone(const std::string& host, u32 number, std::optional<u32> whole) {
+  Error error{ErrorCode::content_gone, fmt::format("generation {} needs content that {} no longer has", number, host)};
+  if (whole) return std::move(error).hint(fmt::format("run `envsync rollback --to {}` to return to the latest that is whole", *whole));
+  return std::move(error).hint("apply from a source that has that version: no generation here is whole but the current one");
+}
 
 std::vector<Outcome> roll_back(Run& run, const Hosts& hosts, const RollbackOptions& options) {
   if (options.to_generation && hosts.size() > 1) {

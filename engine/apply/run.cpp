@@ -59,6 +59,7 @@ ScanRequest scan_request(const Run& run, const std::string& path, const ScanAsk&
   request.lock_wait_seconds = std::max(ask.lock_wait_seconds, run.options->lock_wait_seconds);
   request.full = ask.full;
   request.want_facts = ask.want_facts;
+  request.any_record = ask.any_record;
   return request;
 }
 
@@ -89,7 +90,7 @@ Result<Session> open_session(Run& run, const manifest::Host& host, const std::st
 }
 
 Result<tree::Tree> fetch_tree(Run& run, Session& session, const TreeRequest& what, const content::Digest& full) {
-  const std::string label = fmt::format("{}:{}:{}", session.name, session.scan.path, what.kind == TreeKind::record ? "record" : "observed");
+  const std::string label = fmt::format("{}:{}:{}", session.name, session.scan.path, what.kind == TreeKind::observed ? "observed" : what.kind == TreeKind::record ? "record" : "view");
   TreeRequest request = what;
   // TreeCache reads and writes whole files by rename: only keeping needs the mutex, for its sweep.
   if (auto held = run.trees->find(full)) {
@@ -106,6 +107,17 @@ Result<tree::Tree> fetch_tree(Run& run, Session& session, const TreeRequest& wha
   const std::lock_guard lock(run.trees_mutex);
   run.trees->keep(label, tree, full);
   return tree;
+}
+
+Result<DriftTrees> fetch_drift(Run& run, Session& session) {
+  const ScanReply& scan = session.scan;
+  DriftTrees trees;
+  TreeRequest recorded{TreeKind::record, scan.current->number, {}};
+  TRY(trees.recorded, fetch_tree(run, session, recorded, scan.current->full));
+  const bool has_view = scan.recorded_view != content::Digest{};
+  TreeRequest observed{has_view ? TreeKind::recorded_view : TreeKind::observed, 0, {}};
+  TRY(trees.observed, fetch_tree(run, session, observed, has_view ? scan.recorded_view : scan.full));
+  return trees;
 }
 
 void ProgressMeter::report(const Progress& progress) {

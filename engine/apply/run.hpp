@@ -55,6 +55,7 @@ struct ScanAsk {
   format::LockMode lock = format::LockMode::none;
   bool full = false;
   bool want_facts = false;
+  bool any_record = false;
   double lock_wait_seconds = 0;  // at least; the run's options may say more
 };
 /// Connects and scans; emits the phases' events under `event_host`.
@@ -62,6 +63,10 @@ Result<Session> open_session(Run& run, const manifest::Host& host, const std::st
                              const std::string& event_host);
 /// The scanned tree or a record's, from the cache where it is there, else as a difference to what is.
 Result<tree::Tree> fetch_tree(Run& run, Session& session, const format::TreeRequest& what, const content::Digest& full);
+
+/// What the current record names and what is there instead, both by the rules of that record.
+struct DriftTrees { tree::Tree recorded, observed; };
+Result<DriftTrees> fetch_drift(Run& run, Session& session);
 
 /// Forwards an agent's progress as events, with rate and time left.
 class ProgressMeter {

@@ -141,7 +141,7 @@ void Console::show(const GenerationEvent& generation) {
   if (options_.view.verb != Verb::history) return;
   std::string& list = listed_[generation.host];
   if (list.empty()) list = options_.out_palette.bold(fmt::format("{}:{}", safe(generation.host), printable(generation.path))) + "\n";
-  list += generation_text(generation, options_.out_palette);
+  list += generation_text(generation, options_.view, options_.out_palette);
 }
 
 void Console::show(const DifferenceEvent& difference) {

@@ -115,6 +115,8 @@ void put_generation(Json& json, const GenerationEvent& generation) {
   json["restores"] = optional_number(generation.restores);
   json["undoes"] = generation.undoes.empty() ? Json(nullptr) : Json(utf8(generation.undoes));
   json["adopted"] = generation.adopted;
+  json["damaged"] = generation.damaged;
+  json["missing"] = generation.missing;
 }
 
 Json to_json(const Route& route) {

@@ -31,6 +31,8 @@ std::string painted(char sign, std::string_view text, const Palette& palette) {
 std::string heading(const PlanEvent& plan, const Palette& palette) {
   const std::string place = palette.bold(fmt::format("{}:{}", safe(plan.host), printable(plan.path)));
   if (plan.unchanged) return fmt::format("{}   generation {}, up to date\n", place, plan.generation_now ? std::to_string(*plan.generation_now) : "none");
+  if (plan.path_absent && plan.generation_now)
+    return fmt::format("{}   generation {} was deleted: nothing there → generation {}\n", place, *plan.generation_now, plan.generation_next);
   if (plan.path_absent) return fmt::format("{}   first apply: nothing there → generation {}\n", place, plan.generation_next);
   if (!plan.generation_now) return fmt::format("{}   not known to envsync: what is there becomes generation 0 → {}\n", place, plan.generation_next);
   return fmt::format("{}   generation {}{} → {}\n", place, *plan.generation_now, *plan.generation_now == 0 ? " (yours)" : "", plan.generation_next);

@@ -33,6 +33,11 @@ std::string packages_in_short(std::vector<PackageLine> packages) {
   return join(parts, " ") + " distributions";
 }
 
+std::string origin_of(const GenerationEvent& generation) {
+  if (generation.adopted) return "found there";
+  return generation.restores ? fmt::format("the tree of generation {}", *generation.restores) : fmt::format("from {}", safe(generation.source));
+}
+
 double seconds_of(const Outcome& outcome) {
   double sum = 0;
   for (const PhaseSeconds& phase : outcome.seconds) sum += phase.seconds;
@@ -143,8 +148,7 @@ std::string status_text(const StatusEvent& status, const View& view, const Palet
   if (status.current) {
     const GenerationEvent& now = *status.current;
     out += fmt::format("   generation {}{}\n", now.number, status.path_absent ? palette.red(", but the path is gone") : "");
-    out += fact("committed", fmt::format("{} by {}, from {}{}", utc_minute(now.committed_at), safe(now.operator_name), now.adopted ? "what was found" : safe(now.source),
-                                         now.restores ? fmt::format(", the tree of generation {}", *now.restores) : ""));
+    out += fact("committed", fmt::format("{} by {}, {}", utc_minute(now.committed_at), safe(now.operator_name), origin_of(now)));
     out += fact("run", safe(now.run));
     const u64 drift = status.drift_added + status.drift_removed + status.drift_changed;
     out += fact("drift", drift == 0 ? "none" : palette.yellow(fmt::format("+{} -{} ~{} since", thousands(status.drift_added), thousands(status.drift_removed), thousands(status.drift_changed))));
@@ -158,12 +162,15 @@ std::string status_text(const StatusEvent& status, const View& view, const Palet
   return out;
 }
 
-std::string generation_text(const GenerationEvent& generation, const Palette& palette) {
+std::string generation_text(const GenerationEvent& generation, const View& view, const Palette& palette) {
+  if (generation.damaged)
+    return fmt::format("  {:>3}  its record is damaged: it cannot be restored; `{}` removes it\n", generation.number, view.command("prune", fmt::format(" --drop {}", generation.number)));
   std::string out = fmt::format("{} {:>3}  {}  {}, {}", generation.current ? palette.green("*") : " ", generation.number, utc_minute(generation.committed_at),
                                 count(generation.files, "file"), human_bytes(generation.bytes));
   if (generation.pool_bytes > 0) out += fmt::format(", {} that only it holds", human_bytes(generation.pool_bytes));
   out += "\n       ";
-  out += generation.adopted ? "found there" : generation.restores ? fmt::format("the tree of generation {}", *generation.restores) : fmt::format("from {}", safe(generation.source));
+  if (generation.missing > 0) out += fmt::format("cannot be restored: {} {} gone; ", count(generation.missing, "content"), generation.missing == 1 ? "is" : "are");
+  out += origin_of(generation);
   if (!generation.undoes.empty()) out += fmt::format(", undoes {}", safe(generation.undoes));
   if (!generation.operator_name.empty()) out += ", by " + safe(generation.operator_name);
   if (!generation.manifest.empty()) out += ", " + safe(generation.manifest);

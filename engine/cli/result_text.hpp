@@ -24,7 +24,7 @@ Error with_state(Error error, const Outcome& outcome);
 /// Figures of one host for --verbose: seconds per phase, bytes on the wire, read and written.
 std::string figures_text(const Outcome& outcome);
 std::string status_text(const StatusEvent& status, const View& view, const Palette& palette);
-std::string generation_text(const GenerationEvent& generation, const Palette& palette);
+std::string generation_text(const GenerationEvent& generation, const View& view, const Palette& palette);
 std::string pruned_text(const PrunedEvent& pruned, const View& view, const Palette& palette);
 
 }  // namespace envsync::cli

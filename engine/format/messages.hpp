@@ -38,6 +38,7 @@ struct ScanRequest {
   double lock_wait_seconds = 0;
   bool full = false;                 // read every byte
   bool want_facts = false;           // who uses the tree, space, place
+  bool any_record = false;           // a current record that does not decode is no error: there is then no current one
   bool operator==(const ScanRequest&) const = default;
 };
 
@@ -49,7 +50,10 @@ struct RecordInfo {
   i64 committed_at = 0;
   std::optional<u32> restores;
   bool adopted = false;
+  bool damaged = false;              // it does not decode: only the number is known
+  tree::ComparePolicy policy;        // that `root` is of
   u64 files = 0, bytes = 0, exclusive_bytes = 0;
+  u64 missing = 0;                   // contents that neither the pool nor the live tree has (in RecordsReply)
   bool operator==(const RecordInfo&) const = default;
 };
 
@@ -79,6 +83,8 @@ struct ScanReply {
   EnvironmentFacts environment;
   std::optional<RecordInfo> current; // the greatest record
   Digest current_root;               // of its tree under the request's policy; zero without a record
+  bool drifted = false;              // by the rules under which `current` was committed, the tree is not what it records
+  Digest recorded_view;              // full digest of the tree as those rules see it; zero: they see what the request's do
   bool state_exists = false;
   std::vector<std::string> recovered;
   std::string journal_state;         // "clean", or what recovery would do (lock none)
@@ -91,7 +97,7 @@ struct ScanReply {
   bool operator==(const ScanReply&) const = default;
 };
 
-enum class TreeKind : u8 { observed, record };
+enum class TreeKind : u8 { observed, record, recorded_view };
 /// The reply is a blob: an encoded TreeDelta to `base` (zero: to the absent tree).
 struct TreeRequest {
   TreeKind kind = TreeKind::observed;

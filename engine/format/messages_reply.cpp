@@ -78,6 +78,8 @@ void put(wire::Reply& reply, const ScanReply& r) {
   out.set_filesystem(r.filesystem);
   out.set_in_use(encode_strings(r.in_use));
   out.set_seconds(r.seconds);
+  out.set_drifted(r.drifted);
+  out.set_recorded_view(bytes_of(r.recorded_view));
 }
 
 ScanReply take(Door& door, const wire::ScanReply& in) {
@@ -109,6 +111,8 @@ ScanReply take(Door& door, const wire::ScanReply& in) {
   out.filesystem = door.text(in.filesystem(), "filesystem");
   out.in_use = door.strings(in.in_use(), "in_use");
   out.seconds = door.seconds(in.seconds(), "seconds");
+  out.drifted = in.drifted();
+  out.recorded_view = door.digest(in.recorded_view(), "recorded_view");
   return out;
 }
 

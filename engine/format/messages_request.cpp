@@ -28,6 +28,7 @@ void put(wire::Request& out, const ScanRequest& r) {
   scan.set_lock_wait_seconds(r.lock_wait_seconds);
   scan.set_full(r.full);
   scan.set_want_facts(r.want_facts);
+  scan.set_any_record(r.any_record);
 }
 
 ScanRequest take(Door& door, const wire::ScanRequest& in) {
@@ -38,13 +39,12 @@ ScanRequest take(Door& door, const wire::ScanRequest& in) {
   out.path = door.absolute(in.path(), "path");
   out.exclude = door.strings(in.exclude(), "exclude");
   out.bytecode = door.choice(in.bytecode(), tree::Bytecode::ship, "bytecode");
-  const auto policy = in.policy() <= 0xff ? tree::ComparePolicy::from_bits(static_cast<u8>(in.policy())) : std::nullopt;
-  if (policy) out.policy = *policy;
-  else door.refuse("policy", "is no value of its kind");
+  out.policy = door.policy(in.policy());
   out.lock = door.choice(in.lock(), LockMode::exclusive, "lock");
   out.lock_wait_seconds = door.seconds(in.lock_wait_seconds(), "lock_wait_seconds");
   out.full = in.full();
   out.want_facts = in.want_facts();
+  out.any_record = in.any_record();
   return out;
 }
 
@@ -59,7 +59,7 @@ void put(wire::Request& out, const TreeRequest& r) {
 
 TreeRequest take(Door& door, const wire::TreeRequest& in) {
   TreeRequest out;
-  out.kind = door.choice(in.kind(), TreeKind::record, "kind");
+  out.kind = door.choice(in.kind(), TreeKind::recorded_view, "kind");
   out.record = in.record();
   out.bases = door.digests(in.bases(), kBasesMax, "bases");
   return out;

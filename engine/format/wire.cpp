@@ -122,6 +122,12 @@ tree::RelPath Door::relative(std::string_view bytes, std::string_view field) {
   return {};
 }
 
+tree::ComparePolicy Door::policy(u32 bits) {
+  const auto policy = bits <= 0xff ? tree::ComparePolicy::from_bits(static_cast<u8>(bits)) : std::nullopt;
+  if (!policy) refuse("policy", "is no value of its kind");
+  return policy.value_or(tree::ComparePolicy{});
+}
+
 Digest Door::digest(std::string_view bytes, std::string_view field) {
   Digest digest;
   if (bytes.size() != digest.bytes.size()) return refuse(field, "is no digest"), digest;

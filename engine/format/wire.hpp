@@ -61,6 +61,7 @@ class Door {
   Digest digest(std::string_view bytes, std::string_view field);
   std::vector<Digest> digests(std::string_view bytes, std::size_t max, std::string_view field);
   double seconds(double value, std::string_view field);
+  tree::ComparePolicy policy(u32 bits);
   template <class Enum>
   Enum choice(u32 value, Enum last, std::string_view field) {
     if (value > static_cast<u32>(last)) return refuse(field, "is no value of its kind"), Enum{};

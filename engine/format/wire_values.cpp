@@ -23,6 +23,9 @@ void put_record(wire::RecordInfo& out, const RecordInfo& record) {
   out.set_files(record.files);
   out.set_bytes(record.bytes);
   out.set_exclusive_bytes(record.exclusive_bytes);
+  out.set_damaged(record.damaged);
+  out.set_policy(record.policy.bits());
+  out.set_missing(record.missing);
 }
 
 RecordInfo take_record(Door& door, const wire::RecordInfo& in) {
@@ -43,6 +46,9 @@ RecordInfo take_record(Door& door, const wire::RecordInfo& in) {
   out.files = in.files();
   out.bytes = in.bytes();
   out.exclusive_bytes = in.exclusive_bytes();
+  out.damaged = in.damaged();
+  out.policy = door.policy(in.policy());
+  out.missing = in.missing();
   return out;
 }
 

@@ -31,7 +31,8 @@ struct TargetFacts {
   std::vector<std::string> problems;     // "path: what"
   std::optional<u32> current;            // generation
   content::Digest current_root;
-  std::vector<std::string> drift;        // where it is not what `current` records: what differs, described
+  bool has_drifted = false;              // it is not what `current` records, by the rules of then
+  std::vector<std::string> drift;        // what differs, described
   u64 disk_free = 0, inodes_free = 0;
   std::vector<std::string> in_use;
 };

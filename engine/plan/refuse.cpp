@@ -35,8 +35,7 @@ void refuse_adoption(const Inputs& inputs, HostPlan& plan) {
 
 void refuse_drift(const Inputs& inputs, HostPlan& plan) {
   const TargetFacts& target = inputs.target;
-  const bool has_drifted = target.current && target.current_root != target.observed_root;
-  if (!has_drifted || inputs.consent.discard_drift) return;
+  if (!target.has_drifted || inputs.consent.discard_drift) return;
   Error error{ErrorCode::drift_refused, fmt::format("'{}' on {} was changed after generation {} was committed",
                                                     inputs.manifest->name, target.host, *target.current)};
   for (std::size_t i = 0; i < std::min(kShownMax, target.drift.size()); ++i) error.causes.push_back(target.drift[i]);
@@ -117,6 +116,13 @@ void refuse_use(const Inputs& inputs, HostPlan& plan) {
   plan.refusals.push_back({nothing_changed(std::move(error)).hint("stop these processes, or set invariants.in_use to warn"), std::nullopt});
 }
 
+void find_gone(const Inputs& inputs, HostPlan& plan) {
+  const TargetFacts& target = inputs.target;
+  if (!target.current || !target.observed->is_absent()) return;
+  plan.findings.push_back({"path_gone", Severity::warning, {},
+                           fmt::format("the tree of generation {} was deleted; what only it held of older generations is gone with it", *target.current)});
+}
+
 void refuse_path(const Inputs& inputs, HostPlan& plan) {
   if (inputs.source_path.empty() || inputs.source_path == inputs.target.path) return;
   plan.findings.push_back({"path_differs", Severity::warning, {},
@@ -136,6 +142,7 @@ void refuse(const Inputs& inputs, HostPlan& plan) {
   refuse_use(inputs, plan);
   refuse_space(inputs, plan);
   refuse_path(inputs, plan);
+  find_gone(inputs, plan);
 }
 
 }  // namespace envsync::plan

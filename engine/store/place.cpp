@@ -134,4 +134,15 @@ Result<os::Fd> open_environment(const Place& place) {
   return opened;
 }
 
+Result<os::Space> space_at(const Place& place) {
+  if (place.parent) return os::space(place.parent.get());
+  std::string above = place.path;
+  for (;;) {
+    above.resize(std::max<std::size_t>(1, above.rfind('/')));
+    auto dir = os::open_dir_absolute(above);
+    if (dir) return os::space(dir->get());
+    if (above == "/" || dir.error().sys_errno != ENOENT) return std::move(dir).error();
+  }
+}
+
 }  // namespace envsync::store

@@ -34,8 +34,11 @@ Result<void> erase_named(const State& state, const std::vector<u32>& records, co
   for (const u32 number : records) {
     if (from.empty()) return ok();
     if (known.contains(number)) continue;
-    TRY(const Record record, state.load(number));
-    erase_named(record.tree, from);
+    const auto record = state.load(number);
+    if (!record && record.error().code != ErrorCode::corrupt) return record.error();
+    // What a damaged record names is not known: it may be any of them.
+    if (record) erase_named(record->tree, from);
+    else from.clear();
   }
   return ok();
 }

@@ -26,7 +26,7 @@ std::vector<u32> beyond_keep(const std::vector<u32>& numbers, u32 keep);
 struct Swept { u64 contents = 0, bytes = 0; };
 /// Trees of records that are at hand, and so need not be read.
 using KnownTrees = std::map<u32, const tree::Tree*>;
-/// Takes away what any of the records names; reads no more of them than it must.
+/// Takes away what any of the records names, everything where one does not decode; reads no more of them than it must.
 Result<void> erase_named(const State& state, const std::vector<u32>& records, const KnownTrees& known, Contents& from);
 /// Deletes the records, syncs, then deletes the contents that no record left names.
 Result<Swept> delete_records(State& state, const std::vector<u32>& gone, const KnownTrees& known);

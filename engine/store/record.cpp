@@ -154,7 +154,7 @@ Result<std::vector<u32>> record_numbers(int state) {
     const char* end = entry.name.data() + entry.name.size();
     const auto parsed = std::from_chars(entry.name.data(), end, number);
     if (parsed.ec != std::errc() || parsed.ptr != end || fmt::format("{}", number) != entry.name)
-      return Error(ErrorCode::corrupt, fmt::format("'{}' lies among the records of generations and is none", printable(entry.name)));
+      continue;  // no record: left alone, as a damaged one that somebody moved aside
     numbers.push_back(number);
   }
   std::ranges::sort(numbers);

@@ -24,7 +24,7 @@ Result<Record> decode_record_file(u32 number, ByteView file);
 /// Writes and syncs a new file `rel`; the caller syncs its folder.
 Result<void> write_record(os::Files& files, int at, const std::string& rel, const RecordHead& head, const tree::Tree& tree);
 Result<Record> read_record(int at, const std::string& rel, u32 number);
-/// Numbers of the record files in `state`, ascending. A name that is no number is an error.
+/// Numbers of the record files in `state`, ascending. Names that are no numbers are left out, and left alone.
 Result<std::vector<u32>> record_numbers(int state);
 
 }  // namespace envsync::store

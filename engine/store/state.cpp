@@ -162,6 +162,14 @@ Result<std::vector<RecordHead>> State::heads() const {
   for (const u32 number : numbers) {
     TRY(const std::string text, os::read_small(fd(), record_path(number), kRecordBytesMax));
     auto head = decode_record_head(number, as_bytes(text));
+    if (!head && number != numbers.back()) {
+      // Nothing but the way back to it is lost.
+      RecordHead damaged;
+      damaged.number = number;
+      damaged.damaged = true;
+      heads.push_back(std::move(damaged));
+      continue;
+    }
     if (!head) {
       const std::string folder = place().path.substr(0, place().path.size() - place().name.size()) + place().state_name + "/" + place().name;
       return std::move(head).error().hint(fmt::format("move '{}/{}' away: generation {} is lost with it, all others stay", printable(folder),

@@ -34,6 +34,7 @@ struct RecordHead {
   std::optional<u32> restores;
   std::string undoes;             // run
   bool adopted = false;
+  bool damaged = false;           // an older record that does not decode: only its number is known
   u64 files = 0, bytes = 0;
 };
 struct Record {
@@ -54,6 +55,9 @@ Result<Place> resolve_place(const std::string& path);
 /// The environment's folder; an empty descriptor where nothing is at the path. What is no folder, or a mount point, is
 /// ErrorCode::place_refused.
 Result<os::Fd> open_environment(const Place& place);
+
+/// Of the filesystem that holds the place, or will: the nearest folder above it that exists.
+Result<os::Space> space_at(const Place& place);
 
 enum class OpenMode : u8 { existing, create };
 
@@ -77,7 +81,8 @@ class State {
   /// Who holds it now; empty: nobody.
   std::string lock_holder() const;
 
-  /// Heads of the kept records, ascending. A record that does not decode is an error.
+  /// Heads of the kept records, ascending. That the current one, the last, does not decode is an error; an older one that does
+  /// not is `damaged`.
   Result<std::vector<RecordHead>> heads() const;
   Result<Record> load(u32 number) const;
   /// With the ctimes that recovery moved since.
@@ -86,8 +91,23 @@ class State {
 
   struct Usage { u64 pool_bytes = 0, leftover_bytes = 0; std::string journal_state; };  // "clean", or what recovery will do
   Result<Usage> usage() const;
-  /// Bytes of contents that only record `number` names.
-  Result<u64> exclusive_bytes(u32 number) const;
+  struct Holding {
+    u32 number = 0;
+    u64 exclusive_bytes = 0;       // of contents in the pool that only this record names
+    u64 missing = 0;               // contents that it names and neither the pool nor `live` has
+  };
+  /// Of each record that decodes, ascending.
+  Result<std::vector<Holding>> holdings(const tree::Tree& live) const;
+
+  /// What a run that commits changes, one after the other, while somebody looks without the lock. What was seen between two equal
+  /// moments, none of them `committing`, belongs together.
+  struct Moment {
+    std::optional<u32> current;    // the greatest record
+    u64 environment = 0;           // inode at the path; 0: nothing is there
+    bool committing = false;       // a run is between its exchange and its record
+    bool operator==(const Moment&) const = default;
+  };
+  Result<Moment> moment() const;
 
   /// Recovery deletes links of live files: what the stat cache on disk knows them by has moved.
   void note_moves(std::vector<std::pair<scan::StatKey, scan::StatKey>> moves);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
 // What a state takes on disk and what recovery would do with it: looks only.
+#include <algorithm>
+#include <unordered_map>
+
 #include <fmt/format.h>
 
 #include "store/journal.hpp"
@@ -57,21 +60,66 @@ Result<State::Usage> State::usage() const {
   return usage;
 }
 
-Result<u64> State::exclusive_bytes(u32 number) const {
-  if (!exists()) return u64{0};
+Result<std::vector<State::Holding>> State::holdings(const tree::Tree& live) const {
+  std::vector<Holding> holdings;
+  if (!exists()) return holdings;
   TRY(const auto pool, list_pool(fd()));
-  if (pool.empty()) return u64{0};
-  TRY(auto numbers, record_numbers(fd()));
-  TRY(const Record record, load(number));
-  Contents theirs(pool.begin(), pool.end()), ours;
-  erase_named(record.tree, theirs);
-  for (const ContentId& id : pool)
-    if (!theirs.contains(id)) ours.insert(id);
-  std::erase(numbers, number);
-  TRY_STATUS(erase_named(*this, numbers, {}, ours));
-  u64 bytes = 0;
-  for (const ContentId& id : ours) bytes += id.size;
-  return bytes;
+  TRY(const auto numbers, record_numbers(fd()));
+  Contents living;
+  for (const tree::Entry& entry : live.entries())
+    if (const tree::File* file = entry.file()) living.insert(file->content());
+  constexpr std::size_t kShared = ~std::size_t{0};
+  std::unordered_map<ContentId, std::size_t, content::ContentIdHash> holder;  // of a pooled content: the only holding that names it
+  const Contents pooled(pool.begin(), pool.end());
+  bool has_damaged = false;
+  for (const u32 number : numbers) {
+    const auto record = load(number);
+    if (!record && record.error().code != ErrorCode::corrupt) return record.error();
+    has_damaged = has_damaged || !record;
+    if (!record) continue;
+    const std::size_t index = holdings.size();
+    Holding& holding = holdings.emplace_back(Holding{number});
+    Contents seen;
+    for (const tree::Entry& entry : record->tree.entries()) {
+      const tree::File* file = entry.file();
+      if (file == nullptr || !seen.insert(file->content()).second) continue;
+      if (pooled.contains(file->content())) {
+        const auto [at, is_first] = holder.try_emplace(file->content(), index);
+        if (!is_first) at->second = kShared;
+      } else if (!living.contains(file->content())) {
+        ++holding.missing;
+      }
+    }
+  }
+  // What a damaged record names is not known: nothing is then only another one's.
+  if (has_damaged) return holdings;
+  for (const auto& [content, index] : holder)
+    if (index != kShared) holdings[index].exclusive_bytes += content.size;
+  return holdings;
+}
+
+Result<State::Moment> State::moment() const {
+  Moment moment;
+  if (place().parent) {
+    TRY(const auto stat, os::stat_if_exists(place().parent.get(), place().name));
+    if (stat) moment.environment = stat->ino;
+  }
+  if (!exists()) return moment;
+  TRY(const auto numbers, record_numbers(fd()));
+  if (!numbers.empty()) moment.current = numbers.back();
+  TRY(const auto transactions, staging_names(fd()));
+  // Without a holder an interrupted run lies there as it will until somebody recovers.
+  if (transactions.empty() || lock_holder().empty()) return moment;
+  for (const std::string& tx : transactions) {
+    const auto dir = os::open_dir(fd(), staging_path(tx));
+    if (!dir) continue;
+    const auto parsed = Journal::peek(dir->get());
+    if (!parsed || !parsed->terms) continue;
+    const bool has_record = std::ranges::binary_search(numbers, parsed->terms->number);
+    moment.committing = moment.committing || parsed->last == Last::prepared || parsed->last == Last::committed || parsed->last == Last::reverting ||
+                        (parsed->last == Last::accepting && !has_record);
+  }
+  return moment;
 }
 
 }  // namespace envsync::store

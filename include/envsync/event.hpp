@@ -133,6 +133,8 @@ struct GenerationEvent {
   std::optional<u32> restores;          // a rollback: the generation whose tree this is
   std::string undoes;                   // a rollback: the run that it undid
   bool adopted = false;                 // found, not made, by envsync
+  bool damaged = false;                 // its record does not decode: only the number is known
+  u64 missing = 0;                      // contents of it that the host no longer has: it cannot be restored
 };
 
 struct StatusEvent {

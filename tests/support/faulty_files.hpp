@@ -5,6 +5,7 @@
 //   fault  := point ":" effect
 //   point  := (operation | "any") ":" n            the n-th, counted from 1; "rename_exchange:1", "any:17"
 //   effect := "before" | "after"                   SIGKILL before or after it
+//           | "stop"                               SIGSTOP after it: goes on when told to
 //           | "EIO" | "ENOSPC" | "EDQUOT" | "EXDEV" | "EINTR" | "EMLINK" | "EPERM" | "EACCES" | "EROFS" | "EOPNOTSUPP"
 //           | "short"                              half of the bytes are written, then ENOSPC; other operations: ENOSPC
 //           | "count"                              nothing happens
@@ -26,7 +27,7 @@
 namespace envsync::testing {
 
 struct Fault {
-  enum class Effect : u8 { none, fail, short_write, kill_before, kill_after };
+  enum class Effect : u8 { none, fail, short_write, kill_before, kill_after, stop_after };
   std::string operation;  // "" is any
   u64 at = 0;             // 0: never
   Effect effect = Effect::none;
@@ -49,6 +50,7 @@ inline std::optional<Fault> Fault::parse(std::string_view text) {
       {"EPERM", EPERM}, {"EACCES", EACCES}, {"EROFS", EROFS}, {"EOPNOTSUPP", EOPNOTSUPP}};
   if (effect == "before") fault.effect = Effect::kill_before;
   else if (effect == "after") fault.effect = Effect::kill_after;
+  else if (effect == "stop") fault.effect = Effect::stop_after;
   else if (effect == "short") fault.effect = Effect::short_write;
   else if (effect == "count") fault.effect = Effect::none;
   else if (const auto found = errors.find(effect); found != errors.end()) {
@@ -180,6 +182,11 @@ class FaultyFiles final : public os::Files {
       case Fault::Effect::short_write: part(); return os::os_error(ENOSPC, operation, name);
       case Fault::Effect::kill_before: die();
       case Fault::Effect::kill_after: static_cast<void>(real()); die();
+      case Fault::Effect::stop_after: {
+        auto done = real();
+        ::kill(::getpid(), SIGSTOP);
+        return done;
+      }
     }
     die();
   }

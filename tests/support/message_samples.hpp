@@ -19,8 +19,9 @@ inline tree::RelPath rel(const char* path) { return tree::RelPath::parse(path).v
 inline format::RecordInfo sample_record(u32 number) {
   return {.number = number, .root = sample_digest(1), .full = sample_digest(2), .run = "20240501-1", .plan_digest = "ab12",
           .operator_name = "ada@desk", .manifest = "fleet \xff.yaml", .name = "venv", .source = "ct200:/srv/venv",
-          .undoes = "20240430-9", .committed_at = -5, .restores = 3, .adopted = true, .files = 78'572,
-          .bytes = 10'900'000'000, .exclusive_bytes = 7};
+          .undoes = "20240430-9", .committed_at = -5, .restores = 3, .adopted = true, .damaged = true,
+          .policy = {.owner = true, .mtime = false, .xattrs = false, .hardlinks = true, .source_mtimes = true}, .files = 78'572,
+          .bytes = 10'900'000'000, .exclusive_bytes = 7, .missing = 6};
 }
 
 inline std::vector<format::Request> sample_requests() {
@@ -29,7 +30,7 @@ inline std::vector<format::Request> sample_requests() {
       ScanRequest{.run = "r1", .operator_name = "ada", .role = Role::source, .path = "~/venv", .exclude = {"*.log", "", "!keep.log"},
                   .bytecode = tree::Bytecode::ship,
                   .policy = {.owner = true, .mtime = true, .xattrs = false, .hardlinks = false, .source_mtimes = true},
-                  .lock = LockMode::exclusive, .lock_wait_seconds = 1.5, .full = true, .want_facts = true},
+                  .lock = LockMode::exclusive, .lock_wait_seconds = 1.5, .full = true, .want_facts = true, .any_record = true},
       TreeRequest{.kind = TreeKind::record, .record = 8, .bases = {sample_digest(9), sample_digest(40)}},
       PullRequest{.force_level = -7},
       PullRequest{},
@@ -58,7 +59,7 @@ inline std::vector<format::Reply> sample_replies() {
                 .problems = {{"run/sock\xff", "is a socket"}, {"", "permission denied"}}, .problems_total = 12,
                 .environment = {.has_pyvenv = true, .pyvenv = "home = /usr/bin\n", .lib_python = "python3.12",
                                 .bin_python_runs = true, .bin_python_target = "/usr/bin/python3.12", .home_version = "3.12"},
-                .current = sample_record(8), .current_root = sample_digest(3), .state_exists = true,
+                .current = sample_record(8), .current_root = sample_digest(3), .drifted = true, .recorded_view = sample_digest(5), .state_exists = true,
                 .recovered = {"finished the commit of generation 8"}, .journal_state = "clean", .lock_holder = "ada, pid 7",
                 .pool_bytes = 8, .leftover_bytes = 9, .disk_free = 10, .inodes_free = 11, .filesystem = "xfs",
                 .in_use = {"sglang (pid 17) runs from it"}, .seconds = 0.25},

@@ -80,6 +80,7 @@ TEST_CASE("drift is refused unless it may be discarded") {
   Case c(test::tree({"lib/a=1"}), test::tree({"lib/a=edited"}));
   c.inputs.target.current = 3;
   c.inputs.target.current_root = test::tree({"lib/a=1"}).root(c.manifest.compare_policy());
+  c.inputs.target.has_drifted = true;
   CHECK(c.refusals() == std::vector{ErrorCode::drift_refused});
   c.inputs.consent.discard_drift = true;
   CHECK(c.refusals().empty());

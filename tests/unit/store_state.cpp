@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 
 #include "os/process.hpp"
+#include "support/faulty_files.hpp"
 #include "support/store_env.hpp"
 
 using namespace envsync;
@@ -144,8 +145,11 @@ TEST_CASE("prune: keeps so many beside the current and generation 0, drops by na
   CHECK(generations(files, env) == "0a 1 2 3 4");
   const auto pruned = [&](const store::PruneRequest& request) -> Result<store::Pruned> {
     State state = open(files, env);
-    CHECK(state.exclusive_bytes(2).value() == 1);
-    CHECK(state.exclusive_bytes(4).value() == 0);
+    const auto holdings = state.holdings(tree_at(env)).value();
+    for (const auto& holding : holdings) {
+      CHECK(holding.exclusive_bytes == (holding.number == 4 ? 0 : holding.number == 0 ? 4 : 1));
+      CHECK(holding.missing == 0);
+    }
     TRY(store::Lock lock, state.lock("test", 0));
     return store::prune(state, std::move(lock), request);
   };
@@ -214,4 +218,90 @@ TEST_CASE("state: a damaged record is an error that names its generation, never 
   CHECK(told(open(files, env).heads()) == "corrupt: the record of generation 1 does not decode: its content does not match its checksum");
   CHECK(told(apply(files, env, desired({"a=2"}))).starts_with("corrupt"));
   CHECK(folder.read("env/a") == "1");
+}
+
+TEST_CASE("state: an older record that is damaged stops no run, keeps what it may name, and can be dropped") {
+  Folder folder;
+  os::PosixFiles files;
+  const std::string env = folder.path("env");
+  const Settings settings{.keep = 9};
+  for (const char* text : {"a=1", "a=22", "a=333"}) REQUIRE(apply(files, env, desired({text}), settings));
+  folder.write(".envsync/env/records/2", "EVRC and nothing else");
+  folder.write(".envsync/env/records/2.old", "moved aside by somebody");
+  const auto heads = open(files, env).heads().value();
+  REQUIRE(heads.size() == 3);
+  CHECK(heads[1].damaged);
+  CHECK_FALSE(heads[2].damaged);
+  REQUIRE(apply(files, env, desired({"a=4444"}), settings));
+  CHECK(open(files, env).usage()->pool_bytes == 6);  // 1, 22 and 333
+  const auto pruned = [&](const store::PruneRequest& request) {
+    State state = open(files, env);
+    auto lock = state.lock("test", 0);
+    REQUIRE(lock);
+    return store::prune(state, std::move(*lock), request);
+  };
+  REQUIRE(pruned({.keep = {}, .drop = {1}, .all = false}));
+  CHECK(open(files, env).usage()->pool_bytes == 6);  // 2 may name it
+  const auto last = pruned({.keep = {}, .drop = {2}, .all = false});
+  REQUIRE(last);
+  CHECK(last->contents == 2);
+  CHECK(open(files, env).usage()->pool_bytes == 3);
+  CHECK(folder.read(".envsync/env/records/2.old") == "moved aside by somebody");
+}
+
+TEST_CASE("state: what a record lacks is counted against the pool and the live tree") {
+  Folder folder;
+  os::PosixFiles files;
+  const std::string env = folder.path("env");
+  for (const char* text : {"a=1", "a=2"}) REQUIRE(apply(files, env, desired({text, "b=same", "c=same"})));
+  const auto missing = [&](const tree::Tree& live) {
+    std::vector<u64> counts;
+    const auto holdings = open(files, env).holdings(live).value();
+    for (const auto& holding : holdings) counts.push_back(holding.missing);
+    return counts;
+  };
+  CHECK(missing(tree_at(env)) == std::vector<u64>{0, 0});
+  CHECK(missing({}) == std::vector<u64>{1, 2});
+}
+
+TEST_CASE("state: a look tells the moment between an exchange and its record from all others") {
+  Folder folder;
+  os::PosixFiles files;
+  const std::string env = folder.path("env");
+  const auto moment = [&] { return open(files, env).moment().value(); };
+  REQUIRE(apply(files, env, desired({"a=1"})));
+  const auto first = moment();
+  CHECK(first.current == 1);
+  const Desired to = desired({"a=2"});
+  Run run;
+  REQUIRE(run.open(files, env, {}));
+  REQUIRE(run.begin(to.tree, {}));
+  CHECK(moment() == first);
+  REQUIRE(run.put(to));
+  REQUIRE(run.transaction->seal({}));
+  CHECK(moment().committing);
+  REQUIRE(run.transaction->commit({}));
+  CHECK(moment().committing);
+  REQUIRE(run.transaction->accept({}));
+  CHECK_FALSE(moment().committing);
+  CHECK(moment().current == 2);
+  CHECK(moment().environment != first.environment);
+}
+
+TEST_CASE("state: an interrupted commit that nobody holds is no moment to wait for") {
+  Folder folder;
+  os::PosixFiles files;
+  const std::string env = folder.path("env");
+  REQUIRE(apply(files, env, desired({"a=1"})));
+  FaultyFiles dying(*Fault::parse("rename_exchange:2:after"));
+  const pid_t child = ::fork();
+  if (child == 0) {
+    static_cast<void>(apply(dying, env, desired({"a=2"})));
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  REQUIRE(WIFSIGNALED(status));
+  CHECK_FALSE(open(files, env).moment()->committing);
+  CHECK(open(files, env).usage()->journal_state == "finish a commit");
 }

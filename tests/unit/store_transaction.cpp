@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 
+#include "support/faulty_files.hpp"
 #include "support/store_env.hpp"
 
 using namespace envsync;
@@ -391,4 +392,25 @@ TEST_CASE("transaction: steps out of order are refused by name") {
   CHECK(told(run.transaction->abandon()).starts_with("protocol"));
   REQUIRE(run.transaction->accept({}));
   CHECK(told(run.transaction->accept({})).starts_with("protocol"));
+}
+
+TEST_CASE("commit: what somebody changed while the new tree was staged is found before the exchange, which then never comes") {
+  Folder folder;
+  FaultyFiles files;
+  const std::string env = folder.path("env");
+  REQUIRE(apply(files, env, desired({"lib/a=1", "lib/b=1"})));
+  const Desired to = desired({"lib/a=2", "lib/b=1"});
+  for (const char* changed : {"env/lib/b", "env/lib/new"}) {
+    Run run;
+    REQUIRE(run.open(files, env, {}));
+    REQUIRE(run.begin(to.tree, {}));
+    REQUIRE(run.put(to));
+    REQUIRE(run.transaction->seal({}));
+    folder.write(changed, "somebody's");
+    const u64 exchanges = files.counts()["rename_exchange"];
+    CHECK(told(run.transaction->commit({})).starts_with("changed_meanwhile"));
+    CHECK(files.counts()["rename_exchange"] == exchanges);
+    CHECK(folder.read("env/lib/a") == "1");
+    CHECK(folder.read(changed) == "somebody's");
+  }
 }
