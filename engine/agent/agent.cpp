@@ -42,11 +42,12 @@ std::string own_digest() {
 /// Threads of the requests at work.
 class Handlers {
  public:
-  void run(std::function<void()> work) {
+  template <class Work>
+  void run(Work work) {
     const std::lock_guard lock(mutex_);
     if (running_ >= kHandlersMax) return;  // the peer is not ours: no controller asks so much at once
     ++running_;
-    std::thread([this, work = std::move(work)] {
+    std::thread([this, work = std::move(work)]() mutable {
       work();
       const std::lock_guard done(mutex_);
       --running_;
@@ -120,8 +121,10 @@ int main(int argc, char** argv, os::Files& files) {
   std::signal(SIGHUP, SIG_IGN);
   os::raise_fd_limit();
   os::set_usual_umask();  // folders above a new environment are made as mkdir would
-  // Pack buffers go back to the system when freed, instead of into each thread's arena.
-  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
+  // The buffers of packs are used again by the next pack, in whatever thread it is made: fresh pages cost as much as moving the bytes.
+  ::mallopt(M_ARENA_MAX, 1);
+  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   Bytes first;
   if (argc == 3) {
     auto decoded = from_base64(argv[2]);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "agent/session.hpp"
+#include "content/level_governor.hpp"
 #include "content/pack.hpp"
 #include "os/process.hpp"
 
@@ -15,7 +16,7 @@ namespace envsync::agent {
 
 namespace {
 
-using content::OpenPack;
+using content::PackBuilder;
 using format::PullItem;
 
 constexpr std::size_t kReadyMax = 2;  // LIMIT: packs that wait for the sender; with those in work, some 50 MB at most
@@ -50,36 +51,40 @@ std::vector<Job> make_jobs(const std::vector<PullItem>& items) {
   return jobs;
 }
 
+struct Packed {
+  Buffer bytes;
+  int level = 0;
+  u64 content = 0;
+};
+
 class Sender {
  public:
   Sender(int root_fd, const std::vector<PullItem>& items, std::optional<int> level, std::stop_token stop)
-      : root_fd_(root_fd), items_(items), jobs_(make_jobs(items)), governor_(level), stop_(std::move(stop)) {}
+      : root_fd_(root_fd), items_(items), jobs_(make_jobs(items)), stop_(std::move(stop)), governor_(level) {}
 
   Result<void> run(protocol::Connection& connection, u32 number);
 
  private:
   void work();
-  Result<OpenPack> read(const Job& job) const;
-  Result<void> append(OpenPack& pack, const PullItem& item, u64 offset, u64 length) const;
-  Result<Bytes> take(std::size_t index);
-  void note_sent(std::size_t bytes, Seconds took);
+  Result<Packed> pack(const Job& job, int level) const;
+  Result<void> append(PackBuilder& pack, const PullItem& item, u64 offset, u64 length) const;
+  Result<Packed> take(std::size_t index);
   void stop_workers();
 
   int root_fd_;
   const std::vector<PullItem>& items_;
   const std::vector<Job> jobs_;
-  content::LevelGovernor governor_;
   std::stop_token stop_;
 
   std::mutex mutex_;  // all below
+  content::LevelGovernor governor_;
   std::condition_variable_any changed_;
   std::size_t next_job_ = 0, sent_ = 0;
-  std::map<std::size_t, Result<Bytes>> ready_;
+  std::map<std::size_t, Result<Packed>> ready_;
   bool is_stopped_ = false;
-  double wire_rate_ = 0;  // bytes a second, over the last packs
 };
 
-Result<void> Sender::append(OpenPack& pack, const PullItem& item, u64 offset, u64 length) const {
+Result<void> Sender::append(PackBuilder& pack, const PullItem& item, u64 offset, u64 length) const {
   TRY(const os::Fd fd, os::open_file(root_fd_, item.path.bytes()));
   TRY(const os::Stat st, os::stat_fd(fd.get()));
   const auto changed = [&] {
@@ -88,26 +93,19 @@ Result<void> Sender::append(OpenPack& pack, const PullItem& item, u64 offset, u6
         .hint("run again when the source is quiet");
   };
   if (st.size != item.content.size) return changed();
-  const std::size_t at = pack.bytes.size();
-  pack.bytes.resize(at + static_cast<std::size_t>(length));
-  TRY(const std::size_t n, os::read_at(fd.get(), offset, std::span(pack.bytes).subspan(at), item.path.bytes()));
+  const std::span<std::byte> place = pack.add({item.want, offset, narrow<u32>(length)});
+  TRY(const std::size_t n, os::read_at(fd.get(), offset, place, item.path.bytes()));
   if (n != length) return changed();
-  pack.pieces.push_back({item.want, offset, narrow<u32>(length)});
   return ok();
 }
 
-Result<OpenPack> Sender::read(const Job& job) const {
-  OpenPack pack;
+Result<Packed> Sender::pack(const Job& job, int level) const {
   u64 bytes = job.length;
   for (std::size_t i = job.first; i < job.last && job.length == 0; ++i) bytes += items_[i].content.size;
-  constexpr std::size_t kPieceBytes = 16;
-  pack.bytes.reserve(static_cast<std::size_t>(bytes) + (job.last - job.first) * kPieceBytes);
-  if (job.length > 0) {
-    TRY_STATUS(append(pack, items_[job.first], job.offset, job.length));
-    return pack;
-  }
-  for (std::size_t i = job.first; i < job.last; ++i) TRY_STATUS(append(pack, items_[i], 0, items_[i].content.size));
-  return pack;
+  PackBuilder pack(job.last - job.first, static_cast<std::size_t>(bytes));
+  for (std::size_t i = job.first; i < job.last; ++i)
+    TRY_STATUS(append(pack, items_[i], job.offset, job.length > 0 ? job.length : items_[i].content.size));
+  return Packed{std::move(pack).finish(level), level, bytes};
 }
 
 void Sender::work() {
@@ -120,23 +118,20 @@ void Sender::work() {
       changed_.wait(lock, [&] { return is_stopped_ || next_job_ >= jobs_.size() || next_job_ < sent_ + kReadyMax + 2; });
       if (is_stopped_ || next_job_ >= jobs_.size()) return;
       index = next_job_++;
-      level = governor_.next(ready_.size(), kReadyMax, wire_rate_);
+      level = governor_.level();
     }
-    Result<Bytes> packed = [&]() -> Result<Bytes> {
-      TRY(OpenPack pack, read(jobs_[index]));
-      return content::encode_pack(std::move(pack), level);
-    }();
+    Result<Packed> packed = pack(jobs_[index], level);
     const std::lock_guard lock(mutex_);
     ready_.emplace(index, std::move(packed));
     changed_.notify_all();
   }
 }
 
-Result<Bytes> Sender::take(std::size_t index) {
+Result<Packed> Sender::take(std::size_t index) {
   std::unique_lock lock(mutex_);
   if (!changed_.wait(lock, stop_, [&] { return ready_.contains(index); }))
     return Error{ErrorCode::interrupted, "the request was cancelled"};
-  Result<Bytes> packed = std::move(ready_.extract(index).mapped());
+  Result<Packed> packed = std::move(ready_.extract(index).mapped());
   ++sent_;
   changed_.notify_all();
   return packed;
@@ -148,22 +143,19 @@ void Sender::stop_workers() {
   changed_.notify_all();
 }
 
-void Sender::note_sent(std::size_t bytes, Seconds took) {
-  constexpr double kNewest = 0.2;
-  const double rate = static_cast<double>(bytes) / std::max(took.count(), 1e-6);
-  const std::lock_guard lock(mutex_);
-  wire_rate_ = wire_rate_ == 0 ? rate : wire_rate_ + kNewest * (rate - wire_rate_);
-}
-
 Result<void> Sender::run(protocol::Connection& connection, u32 number) {
+  using Clock = std::chrono::steady_clock;
   std::vector<std::jthread> workers;
   for (u32 i = 0; i < os::cpu_count(); ++i) workers.emplace_back([this] { work(); });
   Result<void> result = ok();
   for (std::size_t i = 0; i < jobs_.size() && result; ++i) {
+    const auto asked = Clock::now();
     auto packed = take(i);
-    const auto began = std::chrono::steady_clock::now();
-    result = packed ? connection.send_blob(number, *packed, stop_) : Result<void>(std::move(packed).error());
-    if (result) note_sent(packed->size(), std::chrono::steady_clock::now() - began);
+    const auto taken = Clock::now();
+    result = packed ? connection.send_blob(number, packed->bytes, stop_) : Result<void>(std::move(packed).error());
+    if (!result) break;
+    const std::lock_guard lock(mutex_);
+    governor_.sent(packed->level, packed->content, taken - asked, Clock::now() - taken);
   }
   stop_workers();
   workers.clear();

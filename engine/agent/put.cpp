@@ -21,7 +21,7 @@ class Receiver {
 
  private:
   void work();
-  Result<u64> put(const Bytes& packed);
+  Result<u64> put(Buffer packed);
   Result<void> take_frames();
   void fail(Error error);
 
@@ -33,16 +33,16 @@ class Receiver {
 
   std::mutex mutex_;  // all below
   std::condition_variable changed_;
-  std::deque<Bytes> waiting_;  // bounded by the credit that was granted
+  std::deque<Buffer> waiting_;  // bounded by the credit that was granted
   bool is_complete_ = false;
   std::optional<Error> error_;
   u64 bytes_ = 0;
 };
 
-Result<u64> Receiver::put(const Bytes& packed) {
-  TRY(const content::OpenPack pack, content::decode_pack(packed));
-  TRY_STATUS(transaction_.put(pack));
-  return pack.bytes.size();
+Result<u64> Receiver::put(Buffer packed) {
+  TRY(const content::OpenPack pack, content::decode_pack(std::move(packed)));
+  TRY_STATUS(transaction_.put(pack.pieces, pack.content()));
+  return pack.content().size();
 }
 
 void Receiver::fail(Error error) {
@@ -56,7 +56,7 @@ void Receiver::fail(Error error) {
 
 void Receiver::work() {
   for (;;) {
-    Bytes packed;
+    Buffer packed;
     {
       std::unique_lock lock(mutex_);
       changed_.wait(lock, [&] { return error_ || is_complete_ || !waiting_.empty(); });
@@ -64,9 +64,10 @@ void Receiver::work() {
       packed = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    auto written = put(packed);
+    const u64 size = packed.size();
+    auto written = put(std::move(packed));
     if (!written) return fail(std::move(written).error());
-    if (auto granted = connection_.grant(number_, packed.size()); !granted) return fail(std::move(granted).error());
+    if (auto granted = connection_.grant(number_, size); !granted) return fail(std::move(granted).error());
     const std::lock_guard lock(mutex_);
     bytes_ += *written;
     progress_(bytes_);

@@ -19,7 +19,7 @@ Session::Session(protocol::Connection& connection, os::Files& files)
 
 Session::~Session() = default;
 
-void Session::handle(u32 number, const Bytes& payload) {
+void Session::handle(u32 number, ByteView payload) {
   auto reply = [&]() -> Result<Reply> {
     TRY(const Request request, decode_request(payload));
     return dispatch(number, request);

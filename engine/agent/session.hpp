@@ -23,7 +23,7 @@ class Session {
   ~Session();
 
   /// Handles a request and sends its reply or its error.
-  void handle(u32 number, const Bytes& payload);
+  void handle(u32 number, ByteView payload);
   /// The connection ended and no handler runs: keeps what a later run can use.
   void finish();
 

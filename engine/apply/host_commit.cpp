@@ -91,7 +91,7 @@ Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
   request.force_level = run_->options->force_level;
   TRY_STATUS(goal_.source->session().endpoint->pull(
       request, items,
-      [&](Bytes pack) -> Result<void> {
+      [&](Buffer pack) -> Result<void> {
         TRY_STATUS(put.send(pack, run_->stop));
         pulled_bytes_ += pack.size();
         at.bytes_done = std::min(total, at.bytes_done + raw_bytes(pack));

@@ -60,6 +60,14 @@ ssize_t write_quietly(int fd, ByteView bytes) {
   return done;
 }
 
+/// More room between the two processes of a pipe or a socket pair: fewer times that one wakes the other, which is a good part of what
+/// moving bytes costs. What the system does not give is not needed.
+void widen(int fd) {
+  constexpr int kRoom = 1 << 20;
+  if (::fcntl(fd, F_SETPIPE_SZ, kRoom) >= 0) return;
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &kRoom, sizeof kRoom);
+}
+
 class FdChannel final : public Channel {
  public:
   FdChannel(os::Fd read, os::Fd write) : read_(std::move(read)), write_(std::move(write)), wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
@@ -68,6 +76,8 @@ class FdChannel final : public Channel {
     writes_socket_ = is_socket(write_fd_);
     set_non_blocking(read_.get());
     set_non_blocking(write_fd_);
+    widen(read_.get());
+    if (write_) widen(write_.get());
   }
 
   Result<std::size_t> read(std::span<std::byte> out, Deadline deadline) override {

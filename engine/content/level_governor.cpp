@@ -1,43 +1,69 @@
 // SPDX-License-Identifier: MIT
-#include "content/pack.hpp"
+#include "content/level_governor.hpp"
 
 #include <algorithm>
 #include <array>
+
+#include "content/pack.hpp"
 
 namespace envsync::content {
 
 namespace {
 
-constexpr std::array kLadder{kRawLevel, -3, -1, 1, 3, 6};
-constexpr std::size_t kFirstStep = 3;  // level 1: the packs made before the queue says anything
-constexpr int kPatience = 4;           // packs in a row that must say the same
+constexpr std::array kLadder{kRawLevel, -7, -3, 1, 3, 6, 9};
+constexpr std::size_t kFirstStep = 3;
 
-// A full queue may also mean a receiver that shares these cores, so harder levels are for links that are known to be slow: measured on
-// two cores, level 3 saves 9 % of level 1's bytes for 40 % more time.
-constexpr double kLevel3Below = 40e6, kLevel6Below = 3e6;  // bytes per second on the wire
-
-std::size_t top_step(double wire_bytes_per_second) {
-  if (wire_bytes_per_second <= 0 || wire_bytes_per_second >= kLevel3Below) return kFirstStep;
-  return wire_bytes_per_second >= kLevel6Below ? kFirstStep + 1 : kFirstStep + 2;
-}
+// A window is long enough to even out what files differ in, and short enough that a slow link is not left at a wrong level for long.
+constexpr u64 kWindowPacks = 8, kWindowPacksMin = 2;
+constexpr double kWindowSeconds = 2;
+constexpr double kBetter = 1.05;      // a trial must bring so much: the same packs vary by about as much
+constexpr double kNewest = 0.5;       // weight of the newest window in the rate at home
+constexpr unsigned kPauseMax = 64;
 
 }  // namespace
 
-LevelGovernor::LevelGovernor(std::optional<int> fixed) : fixed_(fixed), step_(kFirstStep) {}
+LevelGovernor::LevelGovernor(std::optional<int> fixed) : fixed_(fixed), home_(kFirstStep), step_(kFirstStep) {}
 
-int LevelGovernor::next(std::size_t queued, std::size_t capacity, double wire_bytes_per_second) {
-  if (fixed_) return *fixed_;
-  if (queued > 0) is_primed_ = true;
-  // Before the first packs could fill the queue, an empty one says nothing about the link.
-  if (!is_primed_ && ++calls_ <= capacity) return kLadder[step_];
-  if (queued == 0) trend_ = std::min(trend_, 0) - 1;
-  else if (queued * 4 >= capacity * 3) trend_ = std::max(trend_, 0) + 1;
-  else trend_ = 0;
-  const std::size_t top = top_step(wire_bytes_per_second);
-  if (trend_ <= -kPatience && step_ > 0) { --step_; trend_ = 0; }
-  if (trend_ >= kPatience && step_ < top) { ++step_; trend_ = 0; }
-  step_ = std::min(step_, top);
-  return kLadder[step_];
+int LevelGovernor::level() const { return fixed_ ? *fixed_ : kLadder[step_]; }
+
+void LevelGovernor::sent(int level, u64 content, Seconds waited, Seconds sending) {
+  if (fixed_ || level != kLadder[step_]) return;  // made before the level changed
+  ++window_.packs;
+  window_.content += content;
+  window_.waited += waited.count();
+  window_.sending += sending.count();
+  const bool is_slow = window_.waited + window_.sending >= kWindowSeconds && window_.packs >= kWindowPacksMin;
+  if (window_.packs >= kWindowPacks || is_slow) judge(std::exchange(window_, {}));
+}
+
+void LevelGovernor::judge(const Window& window) {
+  const double rate = static_cast<double>(window.content) / std::max(window.waited + window.sending, 1e-6);
+  if (step_ == home_) {
+    home_rate_ = home_rate_ == 0 ? rate : home_rate_ + kNewest * (rate - home_rate_);
+    if (--until_trial_ == 0) begin_trial(window);
+    return;
+  }
+  has_failed_ = rate < home_rate_ * kBetter;
+  if (has_failed_) {
+    step_ = home_;
+    pause_ = std::min(pause_ * 2, kPauseMax);
+  } else {
+    home_ = step_;
+    home_rate_ = rate;
+    pause_ = 1;
+  }
+  until_trial_ = pause_;
+}
+
+/// Towards the side that has time: less compression where the sender waited for packs, more where packs waited for the link. After
+/// a trial that failed, the other way.
+void LevelGovernor::begin_trial(const Window& window) {
+  int way = window.waited > window.sending ? -1 : 1;
+  if (has_failed_) way = -last_way_;
+  if (way < 0 && home_ == 0) way = 1;
+  if (way > 0 && home_ + 1 == kLadder.size()) way = -1;
+  last_way_ = way;
+  step_ = way > 0 ? home_ + 1 : home_ - 1;
 }
 
 }  // namespace envsync::content

@@ -2,9 +2,10 @@
 #include "content/pack.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include <fmt/format.h>
+
+#include "content/zstd.hpp"
 
 namespace envsync::content {
 
@@ -22,6 +23,12 @@ constexpr int kSampleLevel = 1;
 /// Less than about 3 % saved does not pay for decompressing.
 bool pays(std::size_t compressed, std::size_t raw) { return compressed + raw / 32 < raw; }
 
+template <std::unsigned_integral T>
+std::byte* write_le(std::byte* at, T value) {
+  for (std::size_t i = 0; i < sizeof(T); ++i) *at++ = static_cast<std::byte>(static_cast<u64>(value) >> (8 * i));
+  return at;
+}
+
 bool sample_pays(ByteView body) {
   if (body.size() < 4 * kSamplePlaces * kSampleBytes) return true;  // trying the whole is as cheap
   Bytes sample;
@@ -32,19 +39,6 @@ bool sample_pays(ByteView body) {
     sample.insert(sample.end(), place.begin(), place.end());
   }
   return pays(compress(sample, kSampleLevel).size(), sample.size());
-}
-
-/// In the pack's own buffer: a second one would be as large again.
-Bytes body_of(OpenPack pack) {
-  Bytes pieces;
-  pieces.reserve(pack.pieces.size() * kPieceBytes);
-  for (const Piece& piece : pack.pieces) {
-    put_le<u32>(pieces, piece.want);
-    put_le<u64>(pieces, piece.offset);
-    put_le<u32>(pieces, piece.length);
-  }
-  pack.bytes.insert(pack.bytes.begin(), pieces.begin(), pieces.end());
-  return std::move(pack.bytes);
 }
 
 Error bad_pack(std::string_view why) { return Error(ErrorCode::protocol, fmt::format("a pack that is not valid: {}", why)); }
@@ -86,48 +80,60 @@ Result<std::vector<Piece>> take_pieces(ByteView& in, u32 count) {
 
 }  // namespace
 
-Bytes encode_pack(OpenPack pack, int level) {
-  ENVSYNC_CHECK(pack.pieces.size() <= kPackPiecesMax);
-  const std::size_t piece_count = pack.pieces.size();
-  const Bytes body = body_of(std::move(pack));
-  ENVSYNC_CHECK(body.size() <= kPackRawMax);
-  Bytes packed;
-  if (level != kRawLevel && sample_pays(body)) packed = compress(body, level);
-  const bool is_packed = !packed.empty() && pays(packed.size(), body.size());
-  const Bytes& sent = is_packed ? packed : body;
-  Bytes out;
-  out.reserve(kHeaderBytes + sent.size());
-  const ByteView magic = as_bytes(kMagic);
-  out.insert(out.end(), magic.begin(), magic.end());
-  put_le<u32>(out, static_cast<u32>(is_packed ? Codec::zstd : Codec::raw));  // codec, then three reserved bytes
-  put_le<u32>(out, narrow<u32>(body.size()));
-  put_le<u32>(out, narrow<u32>(piece_count));
-  put_le<u64>(out, checksum_of(body));
-  out.insert(out.end(), sent.begin(), sent.end());
-  return out;
+PackBuilder::PackBuilder(std::size_t piece_count, std::size_t content_bytes)
+    : bytes_(kHeaderBytes + piece_count * kPieceBytes + content_bytes),
+      piece_count_(piece_count),
+      at_(kHeaderBytes + piece_count * kPieceBytes) {
+  ENVSYNC_CHECK(piece_count <= kPackPiecesMax && bytes_.size() - kHeaderBytes <= kPackRawMax);
 }
 
-Result<OpenPack> decode_pack(ByteView encoded) {
+std::span<std::byte> PackBuilder::add(const Piece& piece) {
+  ENVSYNC_CHECK(pieces_ < piece_count_ && bytes_.size() - at_ >= piece.length);
+  std::byte* row = bytes_.data() + kHeaderBytes + pieces_++ * kPieceBytes;
+  row = write_le<u32>(row, piece.want);
+  row = write_le<u64>(row, piece.offset);
+  write_le<u32>(row, piece.length);
+  const std::span<std::byte> place(bytes_.data() + at_, piece.length);
+  at_ += piece.length;
+  return place;
+}
+
+Buffer PackBuilder::finish(int level) && {
+  ENVSYNC_CHECK(pieces_ == piece_count_ && at_ == bytes_.size());
+  const ByteView body = ByteView(bytes_).subspan(kHeaderBytes);
+  const auto write_header = [&](Buffer& out, Codec codec) {
+    std::byte* at = std::copy_n(as_bytes(kMagic).data(), kMagic.size(), out.data());
+    at = write_le<u32>(at, static_cast<u32>(codec));  // then three reserved bytes
+    at = write_le<u32>(at, narrow<u32>(body.size()));
+    at = write_le<u32>(at, narrow<u32>(piece_count_));
+    write_le<u64>(at, checksum_of(body));
+  };
+  if (level != kRawLevel && sample_pays(body)) {
+    Buffer packed = compress_behind(kHeaderBytes, body, level);
+    if (pays(packed.size() - kHeaderBytes, body.size())) {
+      write_header(packed, Codec::zstd);
+      return packed;
+    }
+  }
+  write_header(bytes_, Codec::raw);
+  return std::move(bytes_);
+}
+
+Result<OpenPack> decode_pack(Buffer encoded) {
   ByteView in = encoded;
   TRY(const Header header, take_header(in));
-  Bytes unpacked;
+  OpenPack pack;
   if (header.codec == Codec::zstd) {
-    TRY(unpacked, decompress(in, header.raw_size));
-    in = unpacked;
+    TRY(pack.bytes, unpack(in, header.raw_size));
+  } else {
+    pack.front = kHeaderBytes;
+    pack.bytes = std::move(encoded);
   }
+  in = pack.content();
   if (in.size() != header.raw_size) return bad_pack(fmt::format("{} bytes, its header says {}", in.size(), header.raw_size));
   if (checksum_of(in) != header.checksum) return bad_pack("wrong checksum");
-  OpenPack pack;
   TRY(pack.pieces, take_pieces(in, header.piece_count));
-  if (header.codec == Codec::zstd) {
-    // The unpacked body becomes the content in place: one move of the bytes instead of a second buffer.
-    const std::size_t front = unpacked.size() - in.size();
-    std::memmove(unpacked.data(), unpacked.data() + front, in.size());
-    unpacked.resize(unpacked.size() - front);
-    pack.bytes = std::move(unpacked);
-  } else {
-    pack.bytes.assign(in.begin(), in.end());
-  }
+  pack.front = pack.bytes.size() - in.size();
   return pack;
 }
 

@@ -11,12 +11,11 @@
 // uncompressed, so that a hostile header cannot ask for memory.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include <envsync/result.hpp>
 
-#include "base/bytes.hpp"
+#include "base/buffer.hpp"
 #include "content/digest.hpp"
 
 namespace envsync::content {
@@ -34,36 +33,35 @@ struct Piece {
 /// Level that means: do not compress.
 inline constexpr int kRawLevel = -1000;
 
-/// Pieces and their bytes before compression. `bytes` holds the pieces' content in order.
-struct OpenPack {
-  std::vector<Piece> pieces;
-  Bytes bytes;
+/// A pack being filled, in one block: its header and pieces lie before the content, so that a raw one is sent without a copy.
+class PackBuilder {
+ public:
+  /// Room for exactly so many pieces and bytes of content.
+  PackBuilder(std::size_t piece_count, std::size_t content_bytes);
+  /// The place of a piece's content, to be filled before finish().
+  std::span<std::byte> add(const Piece& piece);
+  /// Every piece and byte was added. At a zstd level, or kRawLevel. Stays raw where compressing does not pay: less than about 3 %
+  /// saved on a sample or on the whole.
+  Buffer finish(int level) &&;
+
+ private:
+  Buffer bytes_;
+  std::size_t piece_count_, pieces_ = 0, at_;
 };
 
-/// Encodes at a zstd level (kRawLevel: raw). Stores raw where compressing does not pay: less than about 3 % saved
-/// on a sample or on the whole. Works in the pack's buffer: room for 16 bytes a piece there saves a copy. Thread-safe.
-Bytes encode_pack(OpenPack pack, int level);
-/// Decodes and checks everything that the pack itself can tell: bounds, counts, checksum, lengths that add up.
-Result<OpenPack> decode_pack(ByteView encoded);
+/// Pieces and their content in order: `bytes` from `front`.
+struct OpenPack {
+  std::vector<Piece> pieces;
+  Buffer bytes;
+  std::size_t front = 0;
+
+  ByteView content() const { return ByteView(bytes).subspan(front); }
+};
+/// Decodes and checks everything that the pack itself can tell: bounds, counts, checksum, lengths that add up. Thread-safe.
+Result<OpenPack> decode_pack(Buffer encoded);
 
 /// zstd for records and trees: one frame with its content size; `limit` bounds what decompress may allocate.
 Bytes compress(ByteView bytes, int level);
 Result<Bytes> decompress(ByteView bytes, std::size_t limit);
-
-/// Chooses the level of the next pack from how full the send queue is: an empty queue means that the sender waits
-/// for the compressor (faster, in the end raw), a full one that there is time to compress harder.
-class LevelGovernor {
- public:
-  explicit LevelGovernor(std::optional<int> fixed = std::nullopt);
-  /// `queued`, `capacity`: packs that are ready to send, and how many may be. `wire_bytes_per_second`: what leaves at present,
-  /// 0 where not known yet; levels above 1 are for slow links only.
-  int next(std::size_t queued, std::size_t capacity, double wire_bytes_per_second);
-
- private:
-  std::optional<int> fixed_;
-  std::size_t step_ = 0, calls_ = 0;
-  int trend_ = 0;  // packs in a row that found the queue full (above zero) or empty (below)
-  bool is_primed_ = false;
-};
 
 }  // namespace envsync::content

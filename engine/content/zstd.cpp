@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <zstd.h>
 
+#include "content/zstd.hpp"
+
 namespace envsync::content {
 
 namespace {
@@ -16,13 +18,11 @@ struct FreeContext {
   void operator()(ZSTD_DCtx* context) const noexcept { ZSTD_freeDCtx(context); }
 };
 
-/// What a thread keeps between two calls. LIMIT: a buffer above kScratchKept is given back at once.
+/// What a thread keeps between two calls.
 struct PerThread {
   std::unique_ptr<ZSTD_CCtx, FreeContext> compressor;
   std::unique_ptr<ZSTD_DCtx, FreeContext> decompressor;
-  Bytes scratch;
 };
-constexpr std::size_t kScratchKept = kPackRawMax + (kPackRawMax >> 6);
 
 PerThread& per_thread() {
   thread_local PerThread mine;
@@ -36,22 +36,25 @@ constexpr u64 kBlockBytesMax = 128u << 10, kBlockCostMin = 3;
 
 }  // namespace
 
-Bytes compress(ByteView bytes, int level) {
+Buffer compress_behind(std::size_t front, ByteView bytes, int level) {
   PerThread& mine = per_thread();
   if (!mine.compressor) mine.compressor.reset(ZSTD_createCCtx());
   ENVSYNC_CHECK(mine.compressor != nullptr);
-  const std::size_t bound = ZSTD_compressBound(bytes.size());
-  if (mine.scratch.size() < bound) mine.scratch.resize(bound);
+  Buffer out(front + ZSTD_compressBound(bytes.size()));
   level = std::clamp(level, ZSTD_minCLevel(), ZSTD_maxCLevel());
   const std::size_t size =
-      ZSTD_compressCCtx(mine.compressor.get(), mine.scratch.data(), mine.scratch.size(), bytes.data(), bytes.size(), level);
+      ZSTD_compressCCtx(mine.compressor.get(), out.data() + front, out.size() - front, bytes.data(), bytes.size(), level);
   ENVSYNC_CHECK(!ZSTD_isError(size));
-  Bytes out(mine.scratch.begin(), mine.scratch.begin() + static_cast<std::ptrdiff_t>(size));
-  if (mine.scratch.size() > kScratchKept) mine.scratch = Bytes{};
+  out.shorten(front + size);
   return out;
 }
 
-Result<Bytes> decompress(ByteView bytes, std::size_t limit) {
+Bytes compress(ByteView bytes, int level) {
+  const Buffer out = compress_behind(0, bytes, level);
+  return Bytes(out.begin(), out.end());
+}
+
+Result<Buffer> unpack(ByteView bytes, std::size_t limit) {
   const unsigned long long size = ZSTD_getFrameContentSize(bytes.data(), bytes.size());
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN) return not_zstd("no content size");
   if (size > limit) return not_zstd(fmt::format("content of {} bytes, at most {} are allowed", size, limit));
@@ -60,11 +63,16 @@ Result<Bytes> decompress(ByteView bytes, std::size_t limit) {
   PerThread& mine = per_thread();
   if (!mine.decompressor) mine.decompressor.reset(ZSTD_createDCtx());
   ENVSYNC_CHECK(mine.decompressor != nullptr);
-  Bytes out(static_cast<std::size_t>(size));
+  Buffer out(static_cast<std::size_t>(size));
   const std::size_t got = ZSTD_decompressDCtx(mine.decompressor.get(), out.data(), out.size(), bytes.data(), bytes.size());
   if (ZSTD_isError(got)) return not_zstd(ZSTD_getErrorName(got));
   if (got != out.size()) return not_zstd("shorter than its content size");
   return out;
+}
+
+Result<Bytes> decompress(ByteView bytes, std::size_t limit) {
+  TRY(const Buffer out, unpack(bytes, limit));
+  return Bytes(out.begin(), out.end());
 }
 
 }  // namespace envsync::content

@@ -36,7 +36,7 @@ class Endpoint {
   Result<format::FilesReply> files(const format::FilesRequest&, std::stop_token);
 
   /// Streams packs of the items to the sink, which returns when the pack is taken: that is the back-pressure.
-  using PackSink = std::function<Result<void>(Bytes pack)>;
+  using PackSink = std::function<Result<void>(Buffer pack)>;
   Result<void> pull(const format::PullRequest&, const std::vector<format::PullItem>&, const PackSink&, std::stop_token);
   /// An open put: packs go in with send(), finish() waits until all are written.
   class Put {

@@ -100,8 +100,8 @@ Result<Frame> Connection::State::read_frame() {
   Frame frame{static_cast<FrameType>(type), request, {}};
   if (length > length_limit(frame.type))
     return Error{ErrorCode::protocol, fmt::format("a frame of type {} has {} bytes, more than its limit", type, length)};
-  frame.payload.resize(length);
-  TRY_STATUS(read_exactly(frame.payload));
+  frame.payload = Buffer(length);
+  TRY_STATUS(read_exactly({frame.payload.data(), length}));
   return frame;
 }
 

@@ -22,6 +22,7 @@
 #include <memory>
 #include <stop_token>
 
+#include "base/buffer.hpp"
 #include "channel/channel.hpp"
 #include "format/messages.hpp"
 
@@ -37,7 +38,7 @@ inline constexpr Seconds kPingEvery{5};
 struct Frame {
   FrameType type = FrameType::ping;
   u32 request = 0;
-  Bytes payload;
+  Buffer payload;
 };
 
 /// One side of a connection. Owns a reader thread that never blocks on a handler: frames of a request are queued

@@ -181,16 +181,16 @@ class PutPieces {
   Transaction::Impl& t_;
 };
 
-Result<void> Transaction::put(const content::OpenPack& pack) {
+Result<void> Transaction::put(const std::vector<content::Piece>& pieces, ByteView content) {
   if (impl_->stage != Impl::Stage::building) return Error(ErrorCode::protocol, "a pack came after the staged tree was sealed");
   PutPieces put(*impl_);
   std::size_t at = 0;
-  for (const content::Piece& piece : pack.pieces) {
-    if (pack.bytes.size() - at < piece.length) return Error(ErrorCode::protocol, "a pack with fewer bytes than its pieces name");
-    TRY_STATUS(put.take(piece, ByteView(pack.bytes).subspan(at, piece.length)));
+  for (const content::Piece& piece : pieces) {
+    if (content.size() - at < piece.length) return Error(ErrorCode::protocol, "a pack with fewer bytes than its pieces name");
+    TRY_STATUS(put.take(piece, content.subspan(at, piece.length)));
     at += piece.length;
   }
-  if (at != pack.bytes.size()) return Error(ErrorCode::protocol, "a pack with more bytes than its pieces name");
+  if (at != content.size()) return Error(ErrorCode::protocol, "a pack with more bytes than its pieces name");
   return ok();
 }
 

@@ -70,7 +70,7 @@ class Transaction {
   const Needs& needs() const;
   /// Takes pieces of wanted contents; verifies, writes, and moves complete files into the tree. Thread-safe. `Piece::want`
   /// is an index in desired.entries().
-  Result<void> put(const content::OpenPack&);
+  Result<void> put(const std::vector<content::Piece>& pieces, ByteView content);
   /// All wanted contents are there: finishes directories and metadata, checks the staged root digest against the
   /// desired one, makes everything durable. After an error nothing is changed at the path.
   Result<void> seal(const StepSink&);

@@ -139,7 +139,8 @@ struct Run {
 
   /// Sends what is wanted: small files together, large ones in segments.
   Result<void> put(const Desired& from) {
-    content::OpenPack pack;
+    std::vector<content::Piece> pieces;
+    Bytes content;
     for (const u32 index : transaction->needs().wanted) {
       const tree::File& file = *from.tree.entries()[index].file();
       const auto found = from.texts.find(file.content());
@@ -147,15 +148,14 @@ struct Run {
       const ByteView bytes = as_bytes(found->second);
       for (u64 at = 0; at < file.size; at += content::kSegmentBytes) {
         const ByteView part = bytes.subspan(at, std::min<u64>(content::kSegmentBytes, file.size - at));
-        pack.pieces.push_back({index, at, narrow<u32>(part.size())});
-        pack.bytes.insert(pack.bytes.end(), part.begin(), part.end());
+        pieces.push_back({index, at, narrow<u32>(part.size())});
+        content.insert(content.end(), part.begin(), part.end());
         if (file.size > content::kSegmentBytes) {
-          TRY_STATUS(transaction->put(pack));
-          pack = {};
+          TRY_STATUS(transaction->put(std::exchange(pieces, {}), std::exchange(content, {})));
         }
       }
     }
-    return transaction->put(pack);
+    return transaction->put(pieces, content);
   }
 };
 

@@ -187,7 +187,7 @@ TEST_CASE("put: a large file comes in pieces of any cut and order, is verified, 
   const std::vector<std::pair<u64, u64>> cuts{{16'000'000, text.size()}, {0, 5}, {9'000'000, 16'000'000}, {5, 4'000'000}, {4'000'000, 9'000'000}};
   for (const auto& [begin, end] : cuts) {
     const ByteView part = as_bytes(text).subspan(begin, end - begin);
-    REQUIRE(run.transaction->put({{{index, begin, narrow<u32>(part.size())}}, Bytes(part.begin(), part.end())}));
+    REQUIRE(run.transaction->put({{index, begin, narrow<u32>(part.size())}}, Bytes(part.begin(), part.end())));
   }
   REQUIRE(run.transaction->seal({}));
   REQUIRE(run.transaction->commit({}));
@@ -226,26 +226,26 @@ TEST_CASE("put: pieces that were not asked for, lie outside, overlap or come twi
   REQUIRE(run.begin(to.tree, env.settings));
   store::Transaction& t = *run.transaction;
   const u32 big = index("lib/large.so"), small = index("small");
-  CHECK(code(t.put({{{999, 0, 3}}, bytes(3)})) == "protocol");
-  CHECK(code(t.put({{{index("lib"), 0, 3}}, bytes(3)})) == "protocol");
-  CHECK(code(t.put({{{index("twin"), 0, 3}}, bytes(3)})) == "protocol");   // its content is wanted by another index
-  CHECK(code(t.put({{{small, 0, 2}}, bytes(2)})) == "protocol");
-  CHECK(code(t.put({{{small, 1, 2}}, bytes(2)})) == "protocol");
-  CHECK(code(t.put({{{small, 0, 4}}, bytes(4)})) == "protocol");
-  CHECK(code(t.put({{{small, 0, 3}}, bytes(2)})) == "protocol");
-  CHECK(code(t.put({{{small, 0, 3}}, Bytes{std::byte{'a'}, std::byte{'b'}, std::byte{'c'}, std::byte{'d'}}})) == "protocol");
-  CHECK(code(t.put({{{small, 0, 3}}, bytes(3)})) == "protocol");  // the one above has been taken before the pack was found too long
-  CHECK(code(t.put({{{big, 0, 0}}, {}})) == "protocol");
-  CHECK(code(t.put({{{big, ~u64{0}, 2}}, bytes(2)})) == "protocol");
-  CHECK(code(t.put({{{big, text.size() - 1, 2}}, bytes(2)})) == "protocol");
-  CHECK(code(t.put({{{big, 100, 100}}, bytes(100)})) == "");
-  CHECK(code(t.put({{{big, 100, 100}}, bytes(100)})) == "protocol");
-  CHECK(code(t.put({{{big, 50, 51}}, bytes(51)})) == "protocol");
-  CHECK(code(t.put({{{big, 199, 5}}, bytes(5)})) == "protocol");
-  CHECK(code(t.put({{{big, 120, 5}}, bytes(5)})) == "protocol");
-  CHECK(code(t.put({{{big, 0, 100}}, bytes(100)})) == "");
-  CHECK(code(t.put({{{big, 200, 100}}, bytes(100)})) == "");
-  CHECK(code(t.put({{{big, 0, 300}}, bytes(300)})) == "protocol");
+  CHECK(code(t.put({{999, 0, 3}}, bytes(3))) == "protocol");
+  CHECK(code(t.put({{index("lib"), 0, 3}}, bytes(3))) == "protocol");
+  CHECK(code(t.put({{index("twin"), 0, 3}}, bytes(3))) == "protocol");   // its content is wanted by another index
+  CHECK(code(t.put({{small, 0, 2}}, bytes(2))) == "protocol");
+  CHECK(code(t.put({{small, 1, 2}}, bytes(2))) == "protocol");
+  CHECK(code(t.put({{small, 0, 4}}, bytes(4))) == "protocol");
+  CHECK(code(t.put({{small, 0, 3}}, bytes(2))) == "protocol");
+  CHECK(code(t.put({{small, 0, 3}}, Bytes{std::byte{'a'}, std::byte{'b'}, std::byte{'c'}, std::byte{'d'}})) == "protocol");
+  CHECK(code(t.put({{small, 0, 3}}, bytes(3))) == "protocol");  // the one above has been taken before the pack was found too long
+  CHECK(code(t.put({{big, 0, 0}}, {})) == "protocol");
+  CHECK(code(t.put({{big, ~u64{0}, 2}}, bytes(2))) == "protocol");
+  CHECK(code(t.put({{big, text.size() - 1, 2}}, bytes(2))) == "protocol");
+  CHECK(code(t.put({{big, 100, 100}}, bytes(100))) == "");
+  CHECK(code(t.put({{big, 100, 100}}, bytes(100))) == "protocol");
+  CHECK(code(t.put({{big, 50, 51}}, bytes(51))) == "protocol");
+  CHECK(code(t.put({{big, 199, 5}}, bytes(5))) == "protocol");
+  CHECK(code(t.put({{big, 120, 5}}, bytes(5))) == "protocol");
+  CHECK(code(t.put({{big, 0, 100}}, bytes(100))) == "");
+  CHECK(code(t.put({{big, 200, 100}}, bytes(100))) == "");
+  CHECK(code(t.put({{big, 0, 300}}, bytes(300))) == "protocol");
 }
 
 TEST_CASE("put: several threads fill one tree") {
@@ -274,7 +274,7 @@ TEST_CASE("put: several threads fill one tree") {
         for (std::size_t k = next++; k < wanted.size(); k = next++) {
           const std::string& text = to.texts.at(to.tree.entries()[wanted[k]].file()->content());
           const ByteView bytes = as_bytes(text);
-          if (!run.transaction->put({{{wanted[k], 0, narrow<u32>(bytes.size())}}, Bytes(bytes.begin(), bytes.end())})) ++failed;
+          if (!run.transaction->put({{wanted[k], 0, narrow<u32>(bytes.size())}}, Bytes(bytes.begin(), bytes.end()))) ++failed;
         }
       });
   }
