@@ -19,6 +19,7 @@ FOREIGN = [
     (r"^(xxhash\.h|zstd.*\.h)$", {"content"}),
     (r"^(google/protobuf/.*|messages\.pb\.h)$", {"format"}),
     (r"^yaml-cpp/.*", {"manifest"}),
+    (r"^minizip/.*", {"wheel"}),
     (r"^(CLI/.*|nlohmann/.*|spdlog/.*)$", {"cli"}),
     (r"^(fmt/.*|tl/.*)$", None),
     # File and process calls on trees live in one room, so that a test can let each of them fail. A channel makes its descriptors

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "os/paths.hpp"
 #include "os/process.hpp"
+#include "wheel/cache.hpp"
 
 namespace envsync::agent {
 
@@ -67,15 +68,59 @@ void Session::save_cache(Root& root) {
   if (auto dir = os::open_dir_absolute(folder)) (void)root.cache.save(*files_, dir->get(), source_cache_name(root.path));
 }
 
-Result<void> Session::open_source(Root& root) {
+Result<void> Session::open_source(u32 number, Root& root, ScanReply& reply) {
   const std::string given = os::expand_home(root.request.path);
   root.path = os::real_path(given).value_or(given);
+  TRY_STATUS(open_wheels(number, root, reply));
+  if (root.fd) return ok();
   auto fd = os::open_dir_absolute(root.path);
   if (!fd) {
     if (fd.error().sys_errno == ENOENT) return ok();
     return std::move(fd).error();
   }
   root.fd = std::move(*fd);
+  root.cache = load_source_cache(root.path);
+  return ok();
+}
+
+Result<content::Digest> Session::digest_of_wheel(scan::StatCache& cache, int fd, std::string_view name) const {
+  const i64 clock = os::filesystem_clock_ns();
+  TRY(const os::Stat before, os::stat_fd(fd));
+  TRY(const os::Space space, os::space(fd));
+  if (const auto known = cache.find(scan::key_of(before))) return known->digest;
+  content::FileHasher hasher;
+  Bytes buffer(1u << 20);
+  for (u64 at = 0;;) {
+    TRY(const std::size_t got, os::read_at(fd, at, buffer, name));
+    if (got == 0) break;
+    hasher.update(ByteView(buffer).first(got));
+    at += got;
+  }
+  const content::Digest digest = hasher.finish();
+  cache.put(scan::key_of(before), {digest, {}, false}, clock, space.network);
+  return digest;
+}
+
+Result<void> Session::open_wheels(u32 number, Root& root, ScanReply& reply) {
+  auto found = wheel::find(root.path);
+  if (!found && found.error().sys_errno == ENOENT) return ok();
+  if (!found) return std::move(found).error();
+  if (!*found) return ok();
+  const std::string folder = os::cache_folder(), name = source_cache_name(root.path);
+  scan::StatCache digests = load_source_cache(root.path);
+  const auto digest_of = [&](int fd, std::string_view file) { return digest_of_wheel(digests, fd, file); };
+  const auto progress = [&, last = Deadline{}](u64 done, u64 total) mutable {
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last < std::chrono::milliseconds(200)) return;
+    last = now;
+    send_progress(number, {Phase::scan, 0, 0, done, total});
+  };
+  TRY(wheel::Unpacked unpacked, wheel::unpacked(*files_, folder, **found, digest_of, progress, connection_->stop_of(number)));
+  if (digests.changed())
+    if (auto dir = os::open_dir_absolute(folder)) (void)digests.save(*files_, dir->get(), name);
+  reply.wheels = std::move((*found)->names);
+  root.fd = std::move(unpacked.root);
+  root.path = std::move(unpacked.path);
   root.cache = load_source_cache(root.path);
   return ok();
 }
@@ -232,7 +277,7 @@ Result<Reply> Session::on(u32 number, const ScanRequest& request) {
   if (request.role == Role::target) {
     TRY_STATUS(scan_target(number, root, reply));
   } else {
-    TRY_STATUS(open_source(root));
+    TRY_STATUS(open_source(number, root, reply));
     TRY_STATUS(scan_root(number, root, reply));
   }
   save_cache(root);

@@ -54,7 +54,9 @@ class Session {
   Result<format::Reply> on(u32 number, const format::FilesRequest&);
   Result<format::Reply> on(u32 number, const format::ProbeRequest&);
 
-  Result<void> open_source(Root& root);
+  Result<void> open_source(u32 number, Root& root, format::ScanReply& reply);
+  Result<void> open_wheels(u32 number, Root& root, format::ScanReply& reply);
+  Result<content::Digest> digest_of_wheel(scan::StatCache& cache, int fd, std::string_view name) const;
   Result<void> open_target(Root& root, format::ScanReply& reply);
   Result<void> scan_root(u32 number, Root& root, format::ScanReply& reply);
   Result<void> scan_target(u32 number, Root& root, format::ScanReply& reply);

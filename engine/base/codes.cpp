@@ -31,6 +31,7 @@ constexpr std::array kCodes{
     CodeInfo{source_missing, "source_missing", 13, "The source is absent, empty, or has no pyvenv.cfg. An empty source is never taken for an empty environment."},
     CodeInfo{source_changed, "source_changed", 1, "A file of the source changed while it was read, three times in a row or after the plan was made. Run again when the source is quiet."},
     CodeInfo{unreadable, "unreadable", 13, "An entry cannot be read, or is a socket, pipe or device, or lies behind a mount. envsync refuses a tree that it cannot copy whole."},
+    CodeInfo{wheel_refused, "wheel_refused", 13, "A wheel is no zip archive of regular files with safe names, or its files are not those that its RECORD lists with their sha256; or a folder holds several wheels of one distribution. Nothing of it is installed in part."},
     CodeInfo{no_space, "no_space", 13, "The target's filesystem lacks bytes or inodes for the staged tree; the message has both numbers. `envsync prune` frees old generations."},
     CodeInfo{place_refused, "place_refused", 13, "The place cannot hold the guarantee that the manifest asks for: a mount point, a filesystem without exchange, a parent that is not writable."},
     CodeInfo{in_use, "in_use", 13, "Processes run from the environment and invariants.in_use is refuse."},

@@ -72,6 +72,7 @@ struct EnvironmentFacts {
 struct ScanReply {
   std::string hostname;
   std::string path;                  // absolute, resolved
+  std::vector<std::string> wheels;   // file names: wheels lie at the request's path, and `path` is the folder that they were unpacked to
   bool absent = false;
   bool empty_dir = false;
   Digest root;                       // under the request's policy

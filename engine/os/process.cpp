@@ -108,6 +108,13 @@ Result<std::optional<Fd>> try_lock(Fd file) {
   return os_error(errno, "lock", "the lock file");
 }
 
+bool try_share(const Fd& file) {
+  int rc = -1;
+  do rc = ::flock(file.get(), LOCK_SH | LOCK_NB);
+  while (rc < 0 && errno == EINTR);
+  return rc == 0;
+}
+
 Child::Child(Child&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)), leads_group_(other.leads_group_), status_(std::exchange(other.status_, {})) {}
 

@@ -18,6 +18,8 @@ namespace envsync::os {
 
 /// An exclusive flock; nullopt where somebody else holds it.
 Result<std::optional<Fd>> try_lock(Fd file);
+/// A flock that many may hold, on what the descriptor is open for; false where somebody holds the exclusive one, or locks are unsupported.
+bool try_share(const Fd& file);
 
 /// A child whose end is awaited by the owner. The destructor kills and reaps.
 class [[nodiscard]] Child {

@@ -75,6 +75,17 @@ std::vector<tree::RelPath> sites_of(const tree::Tree& tree) {
   return out;
 }
 
+bool is_of_any_python(const tree::RelPath& site) { return site.parent().name().find('.') == std::string_view::npos; }
+
+tree::RelPath headers_of(const tree::RelPath& site) {
+  return tree::RelPath().child("include").child("site").child(site.parent().name());
+}
+
+tree::RelPath with_headers_moved(const tree::RelPath& path, const tree::RelPath& from_site, const tree::RelPath& to_site) {
+  const tree::RelPath from = headers_of(from_site);
+  return from.contains(path) ? headers_of(to_site).join(from.relative(path)) : path;
+}
+
 std::string_view SiteItem::top() const { return below.substr(0, below.find('/')); }
 
 std::vector<Distribution> distributions(const tree::Tree& tree) {

@@ -185,21 +185,46 @@ std::string csv_field(std::string_view field) {
   return out + '"';
 }
 
-std::string with_changed_rows(std::string_view text, const RowChanges& changes) {
+namespace {
+
+/// The text with other rows for those that `render` gives one for; it ends without a line end. An inner nullopt drops the row.
+template <class Render>
+std::string with_rows(std::string_view text, const Render& render) {
   std::string out;
   std::size_t copied = 0;
   for (const RecordRow& row : parse_record(text).rows) {
-    const auto change = changes.find(row.path);
-    if (change == changes.end()) continue;
+    const std::optional<std::optional<std::string>> change = render(row);
+    if (!change) continue;
     out += text.substr(copied, row.begin - copied);
     copied = row.end;
-    if (!change->second) continue;
+    if (!*change) continue;
     const std::string_view line = text.substr(row.begin, row.end - row.begin);
     const std::string_view line_end = line.ends_with("\r\n") ? "\r\n" : line.ends_with('\r') ? "\r" : "\n";
-    out += fmt::format("{},{},{}{}", csv_field(row.path), render_record_hash(change->second->sum), change->second->size, line_end);
+    out += **change + std::string(line_end);
   }
   out += text.substr(copied);
   return out;
+}
+
+}  // namespace
+
+std::string with_changed_rows(std::string_view text, const RowChanges& changes) {
+  using Rendered = std::optional<std::optional<std::string>>;
+  return with_rows(text, [&](const RecordRow& row) -> Rendered {
+    const auto change = changes.find(row.path);
+    if (change == changes.end()) return std::nullopt;
+    if (!change->second) return Rendered(std::in_place);
+    return Rendered(fmt::format("{},{},{}", csv_field(row.path), render_record_hash(change->second->sum), change->second->size));
+  });
+}
+
+std::string with_moved_rows(std::string_view text, const RowMoves& moves) {
+  using Rendered = std::optional<std::optional<std::string>>;
+  return with_rows(text, [&](const RecordRow& row) -> Rendered {
+    const auto move = moves.find(row.path);
+    if (move == moves.end()) return std::nullopt;
+    return Rendered(fmt::format("{},{},{}", csv_field(move->second), row.hash, row.size ? fmt::format("{}", *row.size) : ""));
+  });
 }
 
 }  // namespace envsync::python

@@ -3,7 +3,6 @@
 // leaves the environment or cannot be a path is set aside with its reason, and never resolved to something else.
 #pragma once
 
-#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include <tl/expected.hpp>
 
+#include "base/sha256.hpp"
 #include "tree/path.hpp"
 
 namespace envsync::python {
@@ -19,7 +19,7 @@ namespace envsync::python {
 // LIMIT: the largest RECORD of a real environment of 78,000 files has 16,000 rows and 2 MB.
 inline constexpr std::size_t kRecordBytesMax = 128u << 20, kRecordRowsMax = 500'000, kRecordFieldBytesMax = 65'536;
 
-using Sha256 = std::array<std::byte, 32>;
+using envsync::Sha256;
 /// From "sha256=" and 43 characters of urlsafe base64 without padding; nullopt for anything else, other algorithms included.
 std::optional<Sha256> parse_record_hash(std::string_view field);
 std::string render_record_hash(const Sha256& sum);
@@ -56,6 +56,10 @@ tl::expected<tree::RelPath, std::string_view> resolve_row(const tree::RelPath& s
 struct RowContent { Sha256 sum{}; u64 size = 0; };
 using RowChanges = std::map<std::string, std::optional<RowContent>, std::less<>>;
 std::string with_changed_rows(std::string_view text, const RowChanges& changes);
+
+/// A RECORD with other paths for some rows, keyed by their path as written. All other bytes stay.
+using RowMoves = std::map<std::string, std::string, std::less<>>;
+std::string with_moved_rows(std::string_view text, const RowMoves& moves);
 
 /// A field as Python's csv module writes it: in quotes only where it must be.
 std::string csv_field(std::string_view field);

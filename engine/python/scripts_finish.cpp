@@ -3,6 +3,7 @@
 #include "python/scripts.hpp"
 
 #include "python/sha256.hpp"
+#include "python/site_packages.hpp"
 
 #include <algorithm>
 #include <set>
@@ -61,7 +62,19 @@ struct Finisher {
     }
   }
 
-  /// RECORDs that came and list what was written.
+  /// Rows of headers name the Python that the origin is of.
+  std::string with_headers_of_target(const TakenPath& record, const std::string& text) const {
+    const tree::RelPath from = record.origin_path.parent().parent(), to = record.path.parent().parent();
+    RowMoves moves;
+    if (!is_site(from) || !is_site(to) || headers_of(from) == headers_of(to)) return text;
+    for (const RecordRow& row : parse_record(text).rows) {
+      const auto path = resolve_row(from, row.path);
+      if (path && headers_of(from).contains(*path)) moves.emplace(row.path, "../../../" + with_headers_moved(*path, from, to).bytes());
+    }
+    return moves.empty() ? text : with_moved_rows(text, moves);
+  }
+
+  /// RECORDs that came and list what was written, or what lies elsewhere here.
   void rewrite_records() {
     std::vector<TakenPath> records;
     for (const TakenPath& one : overlay.taken)
@@ -69,13 +82,14 @@ struct Finisher {
     for (const TakenPath& record : records) {
       const auto text = files.find(record.origin_path.bytes());
       if (text == files.end()) continue;
+      const std::string here = with_headers_of_target(record, text->second);
       RowChanges changes;
-      for (const RecordRow& row : parse_record(text->second).rows) {
+      for (const RecordRow& row : parse_record(here).rows) {
         const auto path = resolve_row(record.path.parent().parent(), row.path, root);
         const auto content = path ? rows.find(*path) : rows.end();
         if (content != rows.end()) changes.insert_or_assign(row.path, content->second);
       }
-      if (!changes.empty()) write(record.path, *overlay.desired.find(record.path), with_changed_rows(text->second, changes));
+      if (!changes.empty() || here != text->second) write(record.path, *overlay.desired.find(record.path), with_changed_rows(here, changes));
     }
   }
 

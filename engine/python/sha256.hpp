@@ -2,11 +2,10 @@
 // SHA-256, for the rows of RECORD that are written here. What is read from disks is summed by the agent.
 #pragma once
 
-#include "base/bytes.hpp"
-#include "python/record.hpp"
+#include "base/sha256.hpp"
 
 namespace envsync::python {
 
-Sha256 sha256(ByteView bytes);
+using envsync::sha256;
 
 }  // namespace envsync::python

@@ -68,6 +68,7 @@ void TreeArithmetic::map_sites() {
   for (const tree::RelPath& site : needed) {
     auto found = std::ranges::find(there, site);
     if (found == there.end()) found = std::ranges::find_if(there, [&](const tree::RelPath& path) { return path.parent().name() == site.parent().name(); });
+    if (found == there.end() && is_of_any_python(site)) found = there.begin();
     if (found != there.end()) sites_.emplace(site, *found);
     else missing.insert(site);
   }
@@ -85,7 +86,7 @@ void TreeArithmetic::count(Tallies& tallies, std::string one, std::string other,
 std::optional<tree::RelPath> TreeArithmetic::target_of(const Installed& one, const tree::RelPath& path) const {
   const auto site = sites_.find(one.site);
   if (site == sites_.end()) return std::nullopt;
-  return site->first.contains(path) ? site->second.join(site->first.relative(path)) : path;
+  return site->first.contains(path) ? site->second.join(site->first.relative(path)) : with_headers_moved(path, site->first, site->second);
 }
 
 void TreeArithmetic::remove() {

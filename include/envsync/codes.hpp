@@ -29,6 +29,7 @@ enum class ErrorCode : u16 {
   source_missing,      // 13  the source is absent, empty or not an environment
   source_changed,      // 1   a file changed while it was read
   unreadable,          // 13  an entry that cannot be read, or a special file
+  wheel_refused,       // 13  a wheel that is damaged or hostile, or two of one distribution
   no_space,            // 13
   place_refused,       // 13  the place cannot hold the guarantee asked for
   in_use,              // 13

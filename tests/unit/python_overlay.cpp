@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "python/overlay.hpp"
+#include "python/scripts.hpp"
 #include "python/selection.hpp"
 
 #include "support/python_overlay.hpp"
@@ -255,6 +256,18 @@ TEST_CASE("packages of another Python do not come") {
   const Laid lib64 = lay(test::environment({{"a", "1", {"a.py=1", "/bin/a=1"}}}, {}, "lib64/python3.12/site-packages/"), test::environment({{"b", "1", {"b.py=1"}}}), packages({"a"}));
   CHECK(lib64.files() == Lines{"+/bin/a", "+a.py", "b.py"});
   CHECK(lib64.overlay.taken.back().origin_path.bytes() == "lib64/python3.12/site-packages/a.py");
+}
+
+TEST_CASE("packages of any Python, as unpacked wheels are, come into the base's site-packages, with their headers") {
+  const auto wheels = test::environment({{"a", "1", {"a.py=1", "/include/site/python3/A/a.h=1", "/share/a=1"}}}, {}, "lib/python3/site-packages/");
+  Laid laid = lay(wheels, test::environment({{"b", "1", {"b.py=1"}}}), packages({"a"}));
+  CHECK(laid.findings().empty());
+  CHECK(laid.files() == Lines{"+/include/site/python3.12/A/a.h", "+a.py", "b.py", "+/share/a"});
+  REQUIRE(python::finish_scripts(laid.overlay, wheels.files, "/srv/env"));
+  const std::string record = laid.overlay.made.at(*tree::RelPath::parse("lib/python3.12/site-packages/a-1.dist-info/RECORD"));
+  CHECK(record.find("\n../../../include/site/python3.12/A/a.h,sha256=") != std::string::npos);
+  CHECK(record.find("python3/") == std::string::npos);
+  CHECK(record.find("\n../../../share/a,sha256=") != std::string::npos);
 }
 
 TEST_CASE("hard links of both sides stay links of their own side") {
