@@ -58,6 +58,8 @@ Result<Space> space(int fd);
 /// The filesystem's handle of an entry: type and bytes, which a new file of the same inode number does not share. `name` is one
 /// component, or "" for `at` itself. Empty where the filesystem gives none.
 std::string handle_of(int at, const std::string& name);
+/// The project whose quota an open folder counts for; 0 where there is none.
+u32 project_of(int dir);
 /// Whether this process may add and remove names in a folder.
 bool may_change(int dir);
 /// The clock that the filesystem stamps with: CLOCK_REALTIME_COARSE.

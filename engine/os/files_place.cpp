@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,6 +25,11 @@ std::string handle_of(int at, const std::string& name) {
 }
 
 void set_usual_umask() { ::umask(022); }
+
+u32 project_of(int dir) {
+  struct fsxattr found {};
+  return ::ioctl(dir, FS_IOC_FSGETXATTR, &found) == 0 ? found.fsx_projid : 0;
+}
 
 bool may_change(int dir) { return ::faccessat(dir, ".", W_OK | X_OK, AT_EACCESS) == 0; }
 

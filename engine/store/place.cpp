@@ -43,8 +43,11 @@ Result<std::string> resolved(const std::string& path) {
     const std::string next = join(have, part);
     if (is_missing) { have = next; continue; }
     if (auto real = os::real_path(next)) { have = *real; continue; }
-    TRY(const os::Fd dir, os::open_dir_absolute(have));
-    TRY(const auto stat, os::stat_if_exists(dir.get(), part));
+    auto dir = os::open_dir_absolute(have);
+    if (!dir && dir.error().sys_errno == ENOTDIR) return refused(path, fmt::format("'{}' is not a folder", printable(have)));
+    if (!dir && dir.error().sys_errno == EACCES) return refused(path, fmt::format("'{}' may not be looked into", printable(have)));
+    if (!dir) return std::move(dir).error();
+    TRY(const auto stat, os::stat_if_exists(dir->get(), part));
     if (stat && stat->kind == os::Kind::symlink) return refused(path, fmt::format("'{}' is a link that leads nowhere", printable(next)));
     if (stat) return refused(path, fmt::format("'{}' cannot be resolved", printable(next)));
     is_missing = true;

@@ -2,9 +2,6 @@
 // What is asked before anything is built: can this place hold the guarantee, is there room, may the tree be replaced.
 #include <cerrno>
 
-#include <linux/fs.h>
-#include <sys/ioctl.h>
-
 #include <fmt/format.h>
 
 #include "store/record.hpp"
@@ -19,12 +16,6 @@ constexpr u64 kSpareInodes = 64;
 Error place_refused(const std::string& shown, std::string why) {
   return Error(ErrorCode::place_refused, fmt::format("'{}' cannot be swapped at once", shown)).cause(std::move(why))
       .note("nothing was changed");
-}
-
-/// The project whose quota an open folder counts for; 0 where there is none.
-u32 project_of(int fd) {
-  struct fsxattr found {};
-  return ::ioctl(fd, FS_IOC_FSGETXATTR, &found) == 0 ? found.fsx_projid : 0;
 }
 
 bool is_unsupported(const Error& error) {
@@ -44,6 +35,22 @@ Result<void> probe_rename(os::Files& files, int tx, const std::string& shown, bo
   return renamed;
 }
 
+/// An overlay moves no folder of a lower layer, and says so before it looks at where to: a folder that is not empty is in the way
+/// of every other rename, so that nothing ever moves.
+Result<void> probe_overlay(os::Files& files, const Spot& spot, int tx, const std::string& shown) {
+  TRY_STATUS(files.mkdir(tx, "probe-full", 0700));
+  TRY_STATUS(files.mkdir(tx, "probe-full/inside", 0700));
+  const auto moved = files.rename(spot.at, spot.name, tx, "probe-full");
+  if (moved) {
+    TRY_STATUS(files.rename_noreplace(tx, "probe-full", spot.at, spot.name));
+    return place_refused(shown, "its filesystem replaces folders that are not empty");
+  }
+  const int error = moved.error().sys_errno;
+  TRY_STATUS(files.rmdir(tx, "probe-full/inside"));
+  TRY_STATUS(files.rmdir(tx, "probe-full"));
+  return error == EXDEV ? place_refused(shown, "it lies in a lower layer of an overlay") : ok();
+}
+
 }  // namespace
 
 Result<void> Transaction::Impl::open_place() {
@@ -51,7 +58,12 @@ Result<void> Transaction::Impl::open_place() {
   if (static_cast<bool>(live) == observed.tree.is_absent())
     return Error(ErrorCode::changed_meanwhile, fmt::format("'{}' {} since it was scanned", shown({}), live ? "was made" : "was deleted"));
   TRY(space, os::space(state->fd()));
-  if (!live) return ok();
+  if (!live) {
+    TRY(const os::Stat above, os::stat_fd(state->place().parent.get()));
+    if (above.immutable || above.append_only) return fixed_entry(printable(state->place().path.substr(0, state->place().path.rfind('/'))));
+    if (!os::may_change(state->place().parent.get())) return place_refused(shown({}), "the folder that holds it may not be written to");
+    return ok();
+  }
   const std::string root = shown(begin.commit_root);
   TRY(const Spot spot, live_spot(state->place(), begin.commit_root));
   TRY(const auto stat, os::stat_if_exists(spot.at, spot.name));
@@ -89,7 +101,7 @@ Result<void> Transaction::Impl::check_project() const {
   if (!live || !plan.root_is_dir) return ok();
   TRY(const os::Fd before, os::open_dir(live.get(), begin.commit_root.bytes()));
   TRY(const os::Fd after, os::open_dir(dir.get(), kNew));
-  if (project_of(before.get()) == project_of(after.get())) return ok();
+  if (os::project_of(before.get()) == os::project_of(after.get())) return ok();
   return place_refused(shown(begin.commit_root), "it counts for another project's quota than envsync's state beside the environment");
 }
 
@@ -160,7 +172,10 @@ Result<void> Transaction::Impl::open_staging() {
   terms.base_absent = !live;
   terms.write_mtime = begin.write_mtime;
   terms.keep = begin.keep_generations;
-  return probe_rename(*files, dir.get(), shown(begin.commit_root), static_cast<bool>(live));
+  TRY_STATUS(probe_rename(*files, dir.get(), shown(begin.commit_root), static_cast<bool>(live)));
+  if (!live || !plan.root_is_dir || space.filesystem != "overlayfs") return ok();
+  TRY(const Spot spot, live_spot(state->place(), begin.commit_root));
+  return probe_overlay(*files, spot, dir.get(), shown(begin.commit_root));
 }
 
 }  // namespace envsync::store

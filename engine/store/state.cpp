@@ -33,9 +33,17 @@ Result<os::Fd> open_ours(int at, const std::string& name, const std::string& sho
   return opened;
 }
 
+/// A place that cannot be written to is no fault of the disk.
+Error unwritable(Error error, const std::string& shown) {
+  const int number = error.sys_errno;
+  if (number != EROFS && number != EACCES && number != EPERM) return error;
+  error.code = ErrorCode::place_refused;
+  return std::move(error).context(fmt::format("'{}' cannot hold envsync's state", printable(shown))).note("nothing was changed");
+}
+
 Result<os::Fd> make_ours(os::Files& files, int at, const std::string& name, const std::string& shown) {
   auto made = files.mkdir(at, name, 0700);
-  if (!made && made.error().sys_errno != EEXIST) return std::move(made).error();
+  if (!made && made.error().sys_errno != EEXIST) return unwritable(std::move(made).error(), shown);
   TRY(os::Fd fd, open_ours(at, name, shown));
   if (!fd) return os::os_error(ENOENT, "open", shown);
   // DURABILITY: the folders of the state must outlive a power cut that the environment outlives.
@@ -58,7 +66,7 @@ Result<os::Fd> make_parents(os::Files& files, const std::string& parent) {
     const std::string name = parent.substr(begin, parent.find('/', begin) - begin);
     have = parent.substr(0, begin + name.size());
     auto made = files.mkdir(fd.get(), name, 0755);
-    if (!made && made.error().sys_errno != EEXIST) return std::move(made).error();
+    if (!made && made.error().sys_errno != EEXIST) return unwritable(std::move(made).error(), have);
     TRY_STATUS(files.fsync(fd.get(), have));
     TRY(fd, os::open_dir(fd.get(), name));
   }
@@ -123,7 +131,9 @@ Result<Lock> State::lock(const std::string& holder_text, double wait_seconds) {
   constexpr auto kPause = std::chrono::milliseconds(20);
   const Deadline deadline = deadline_in(Seconds(std::max(kLeastSeconds, wait_seconds)));
   for (;;) {
-    TRY(os::Fd file, open_lock_file(files(), fd()));
+    auto opened = open_lock_file(files(), fd());
+    if (!opened) return unwritable(std::move(opened).error(), place().path);
+    os::Fd file = std::move(*opened);
     TRY(auto held, os::try_lock(std::move(file)));
     if (held) {
       // RACE: `prune --all` may have deleted the folder while we waited; then this lock guards nothing.

@@ -207,8 +207,10 @@ class Places(Refusals):
     def test_a_target_that_is_a_file_is_refused(self):
         self.dst.parent.mkdir(parents=True)
         self.dst.write_text("a file\n")
-        run = self.apply(rc=None)
-        self.assertNotEqual(run.rc, 0, str(run))
+        for verb in ("plan", "apply", "status"):
+            run = self.envsync(verb, self.manifest_file, rc=13)
+            self.assertIn("[place_refused]", run.err)
+            self.assertIn("it is not a folder", run.err)
         self.assertEqual(self.dst.read_text(), "a file\n")
 
     def test_a_linked_target_path_is_resolved_and_the_link_stays(self):

@@ -261,6 +261,13 @@ TEST_CASE("places: a folder of an overlay's lower layer is refused, one of its u
     if (::mount("overlay", folder.path("merged").c_str(), "overlay", 0, options.c_str()) != 0) return kNotHere;
     const std::string lower = apply_all(folder.path("merged/env"), {desired({"lib/a=new", "top=image"})});
     if (!lower.starts_with("place_refused")) return "lower: " + lower;
+    os::PosixFiles files;
+    Run run;  // before anything is sent, and below the root too
+    const Settings below{.commit_root = "lib"};
+    if (const auto opened = run.open(files, folder.path("merged/env"), below); !opened) return told(opened);
+    const std::string early = told(run.begin(desired({"lib/a=new", "top=image"}).tree, below));
+    if (early.find("a lower layer of an overlay") == early.npos) return "early: " + early;
+    if (folder.read("merged/env/lib/a") != "image") return "moved";
     const std::string fresh = apply_all(folder.path("merged/fresh"), {desired({"lib/a=1", "b=2"}), desired({"lib/a=2", "b=2"})});
     return fresh.empty() ? "" : "fresh: " + fresh;
   });
@@ -298,4 +305,39 @@ TEST_CASE("places: a tree that counts for another project's quota is refused") {
   if (!has_projects) return;
   CHECK(apply_all(env, {desired({"lib/a=two"})}).find("another project's quota") != std::string::npos);
   CHECK(folder.read("env/lib/a") == "one");
+}
+
+TEST_CASE("places: what cannot be written to is a refused place, before anything is built") {
+  Folder folder;
+  folder.mkdir("ro");
+  folder.write("a-file", "text");
+  os::PosixFiles files;
+  const auto first = [&](const std::string& env) { return told(apply(files, env, desired({"a=1"}))); };
+  CHECK(told(store::resolve_place(folder.path("a-file/sub/env"))).find("'" + folder.path("a-file") + "' is not a folder") != std::string::npos);
+  CHECK(told(store::resolve_place(folder.path("a-file/env"))).starts_with("place_refused"));
+  const std::string said = in_child([&]() -> std::string {
+    if (!own_mounts() || ::mount("none", folder.path("ro").c_str(), "tmpfs", 0, nullptr) != 0) return kNotHere;
+    if (const auto made = first(folder.path("ro/kept")); !made.empty()) return made;
+    if (::mount("none", folder.path("ro").c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) != 0) return kNotHere;
+    for (const char* env : {"ro/env", "ro/deep/er/env", "ro/kept"})
+      if (const auto text = first(folder.path(env)); !text.starts_with("place_refused")) return std::string(env) + ": " + text;
+    return "";
+  });
+  if (is_checked(said)) CHECK(said == "");
+}
+
+TEST_CASE("places: a first apply below a folder that may not be written to is refused although the state beside it may be") {
+  Folder folder;
+  folder.mkdir("parent/.envsync/env");
+  for (const char* name : {"parent/.envsync/env", "parent/.envsync", "parent", ""}) REQUIRE(::chown(folder.path(name).c_str(), 65534, 65534) == 0);
+  REQUIRE(::chmod(folder.path("parent").c_str(), 0555) == 0);
+  const std::string said = in_child([&]() -> std::string {
+    if (!become_nobody()) return kNotHere;
+    os::PosixFiles files;
+    Run run;
+    if (const auto opened = run.open(files, folder.path("parent/env"), {}); !opened) return told(opened);
+    return told(run.begin(desired({"a=1"}).tree, {}));
+  });
+  REQUIRE(::chmod(folder.path("parent").c_str(), 0755) == 0);
+  if (is_checked(said)) CHECK(said.find("the folder that holds it may not be written to") != std::string::npos);
 }
