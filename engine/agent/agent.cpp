@@ -8,7 +8,6 @@
 #include <string_view>
 #include <thread>
 
-#include <malloc.h>
 
 #include <envsync/engine.hpp>
 
@@ -121,10 +120,6 @@ int main(int argc, char** argv, os::Files& files) {
   std::signal(SIGHUP, SIG_IGN);
   os::raise_fd_limit();
   os::set_usual_umask();  // folders above a new environment are made as mkdir would
-  // The buffers of packs are used again by the next pack, in whatever thread it is made: fresh pages cost as much as moving the bytes.
-  ::mallopt(M_ARENA_MAX, 1);
-  ::mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  ::mallopt(M_TRIM_THRESHOLD, 1 << 30);
   Bytes first;
   if (argc == 3) {
     auto decoded = from_base64(argv[2]);

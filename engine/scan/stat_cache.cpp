@@ -27,7 +27,7 @@ StatKey key_of(const os::Stat& stat) {
   return {.dev = stat.dev, .ino = stat.ino, .size = stat.size, .mtime_ns = stat.mtime_ns, .ctime_ns = stat.ctime_ns};
 }
 
-StatCache::State::Slot* StatCache::State::find(const StatKey& key) {
+StatCache::State::Slot* StatCache::State::Table::find(const StatKey& key) {
   if (index.empty()) return nullptr;
   for (std::size_t at = hash_of(key) & (index.size() - 1);; at = (at + 1) & (index.size() - 1)) {
     if (index[at] == 0) return nullptr;
@@ -36,7 +36,7 @@ StatCache::State::Slot* StatCache::State::find(const StatKey& key) {
   }
 }
 
-void StatCache::State::reserve(std::size_t count) {
+void StatCache::State::Table::reserve(std::size_t count) {
   std::size_t size = 1024;
   while (size < count * 2) size *= 2;
   if (size <= index.size()) return;
@@ -44,13 +44,13 @@ void StatCache::State::reserve(std::size_t count) {
   for (std::size_t i = 0; i < slots.size(); ++i) place(i);
 }
 
-void StatCache::State::place(std::size_t slot) {
+void StatCache::State::Table::place(std::size_t slot) {
   std::size_t at = hash_of(slots[slot].key) & (index.size() - 1);
   while (index[at] != 0) at = (at + 1) & (index.size() - 1);
   index[at] = narrow<u32>(slot + 1);
 }
 
-void StatCache::State::insert(const StatKey& key, const Cached& cached, bool is_used) {
+void StatCache::State::Table::insert(const StatKey& key, const Cached& cached, bool is_used) {
   if (slots.size() >= kEntriesMax) return;
   reserve(slots.size() + 1);
   Slot& slot = slots.emplace_back();
@@ -60,13 +60,37 @@ void StatCache::State::insert(const StatKey& key, const Cached& cached, bool is_
   place(slots.size() - 1);
 }
 
+StatCache::State::Slot* StatCache::State::find_loaded(const StatKey& key) {
+  Slot* slot = loaded.find(key);
+  return slot != nullptr && !std::atomic_ref(slot->is_passed_over).load(std::memory_order_relaxed) ? slot : nullptr;
+}
+
+StatCache::State::Slot* StatCache::State::find(const StatKey& key) {
+  Slot* slot = find_loaded(key);
+  return slot != nullptr ? slot : added.find(key);
+}
+
+void StatCache::State::replace(const StatKey& key, const Cached& cached) {
+  if (Slot* old = find_loaded(key)) std::atomic_ref(old->is_passed_over).store(true, std::memory_order_relaxed);
+  if (Slot* slot = added.find(key)) {
+    slot->assign(cached);
+    slot->is_used = true;
+  } else {
+    added.insert(key, cached, true);
+  }
+}
+
 StatCache::StatCache() : state_(std::make_shared<State>()) {}
 StatCache::StatCache(StatCache&& other) noexcept = default;
 StatCache& StatCache::operator=(StatCache&& other) noexcept = default;
 
 std::optional<Cached> StatCache::find(const StatKey& key) const {
+  if (State::Slot* slot = state_->find_loaded(key)) {
+    std::atomic_ref(slot->is_used).store(true, std::memory_order_relaxed);
+    return slot->cached();
+  }
   const std::lock_guard lock(state_->mutex);
-  State::Slot* slot = state_->find(key);
+  State::Slot* slot = state_->added.find(key);
   if (slot == nullptr) return std::nullopt;
   slot->is_used = true;
   return slot->cached();
@@ -79,12 +103,10 @@ void StatCache::put(const StatKey& key, const Cached& cached, i64 clock_ns, bool
   if (key.mtime_ns >= settled || key.ctime_ns >= settled) return;
   const std::lock_guard lock(state_->mutex);
   if (State::Slot* slot = state_->find(key)) {
-    slot->is_used = true;
+    std::atomic_ref(slot->is_used).store(true, std::memory_order_relaxed);
     if (slot->equals(cached)) return;
-    slot->assign(cached);
-  } else {
-    state_->insert(key, cached, true);
   }
+  state_->replace(key, cached);
   state_->is_changed = true;
 }
 
@@ -96,20 +118,14 @@ void StatCache::moved(const StatKey& from, const StatKey& to) {
   const std::lock_guard lock(state_->mutex);
   State::Slot* slot = state_->find(from);
   if (slot == nullptr) return;
-  slot->is_used = false;
-  const Cached cached = slot->cached();
-  if (State::Slot* there = state_->find(to)) {
-    there->assign(cached);
-    there->is_used = true;
-  } else {
-    state_->insert(to, cached, true);
-  }
+  std::atomic_ref(slot->is_used).store(false, std::memory_order_relaxed);
+  state_->replace(to, slot->cached());
   state_->is_changed = true;
 }
 
 std::size_t StatCache::size() const {
   const std::lock_guard lock(state_->mutex);
-  return state_->slots.size();
+  return state_->loaded.slots.size() + state_->added.slots.size();
 }
 
 bool StatCache::changed() const {

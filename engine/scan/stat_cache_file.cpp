@@ -77,9 +77,10 @@ bool take_entry(ByteView& in, StatKey& before, Cached& cached) {
 Bytes StatCache::encode() const {
   const std::lock_guard lock(state_->mutex);
   std::vector<const State::Slot*> used;
-  used.reserve(state_->slots.size());
-  for (const State::Slot& slot : state_->slots)
-    if (slot.is_used) used.push_back(&slot);
+  used.reserve(state_->loaded.slots.size() + state_->added.slots.size());
+  for (const State::Table* table : {&state_->loaded, &state_->added})
+    for (const State::Slot& slot : table->slots)
+      if (slot.is_used && !slot.is_passed_over) used.push_back(&slot);
   const auto order = [](const State::Slot* s) { return std::tie(s->key.dev, s->key.ino, s->key.mtime_ns, s->key.ctime_ns, s->key.size); };
   std::ranges::sort(used, {}, order);
   Bytes out;
@@ -115,15 +116,15 @@ StatCache StatCache::decode(ByteView bytes) {
   ByteView in = *payload;
   const auto count = take_varint(in);
   if (!count || *count > State::kEntriesMax || *count > in.size() / kEntryCostMin) return cache;
-  State& state = *cache.state_;
-  state.slots.reserve(static_cast<std::size_t>(*count));
-  state.reserve(static_cast<std::size_t>(*count));
+  State::Table& table = cache.state_->loaded;
+  table.slots.reserve(static_cast<std::size_t>(*count));
+  table.reserve(static_cast<std::size_t>(*count));
   StatKey key;
   for (u64 i = 0; i < *count; ++i) {
     Cached cached;
     // Never believed in part: where one entry does not decode, none is used.
     if (!take_entry(in, key, cached)) return StatCache();
-    state.insert(key, cached, false);
+    table.insert(key, cached, false);
   }
   if (!in.empty()) return StatCache();
   return cache;

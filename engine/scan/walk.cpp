@@ -4,9 +4,11 @@
 #include "scan/walk.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <deque>
+#include <list>
 #include <mutex>
 #include <ranges>
 #include <unordered_set>
@@ -29,8 +31,8 @@ class Walker {
  public:
   Walker(int root_fd, const os::Stat& root, Depth depth, const Options& options, const Believed& cache)
       : root_fd_(root_fd), root_(root), depth_(depth), options_(options), cache_(cache) {
-    nodes_.emplace_back();
-    pending_.push_back(&nodes_.front());
+    made_.emplace_back().emplace_back();
+    shared_.push_back(&made_.front().front());
   }
 
   Result<void> run() {
@@ -39,10 +41,20 @@ class Walker {
     if (root_error_) return std::move(*root_error_);
     return ok();
   }
-  std::deque<Node>& nodes() { return nodes_; }
+  /// Parents before children.
+  std::vector<Node*> nodes();
 
  private:
+  /// A worker's own.
+  struct Mine {
+    std::deque<Node> made;
+    std::vector<Node*> pending;
+    bool is_busy = false;
+  };
+
   void work();
+  Node* next(Mine& mine);
+  void share(std::vector<Node*>& mine);
   void visit(Node& node);
   void look_at(Node& node, const Folder& folder, const os::DirEntry& found);
   bool is_bytecode(const Folder& folder, const std::string& name, os::Kind kind) const;
@@ -60,37 +72,72 @@ class Walker {
   const Believed& cache_;
   std::optional<Error> root_error_;  // written by the root's task only
 
+  std::atomic<u32> waiting_{0};      // workers without a folder
   std::mutex mutex_;                 // guards everything below
   std::condition_variable changed_;
-  std::deque<Node> nodes_;           // parents before children; a node belongs to the task that visits it
-  std::vector<Node*> pending_;       // last in, first out: neighbours in the tree are neighbours in time
-  u32 busy_ = 0;
+  std::list<std::deque<Node>> made_;  // by each worker; a node belongs to the one that visits it
+  std::deque<Node*> shared_;
+  u32 busy_ = 0;                     // workers with folders of their own
 };
 
 void Walker::work() {
-  std::unique_lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [&] { return !pending_.empty() || busy_ == 0; });
-    if (pending_.empty() || options_.stop.stop_requested()) break;
-    Node* node = pending_.back();
-    pending_.pop_back();
-    ++busy_;
-    lock.unlock();
+  // A worker goes on with what it found, last in, first out: neighbours in the tree are neighbours in time. It shares the folders nearest
+  // to the root, which hold most, and only while somebody waits: 8,000 folders are too many to hand over one by one.
+  Mine mine;
+  while (Node* node = next(mine)) {
     visit(*node);
-    lock.lock();
-    --busy_;
     for (tree::RelPath& path : node->found_dirs) {
-      Node& child = nodes_.emplace_back();
+      Node& child = mine.made.emplace_back();
       child.parent = node;
       child.entry.path = std::move(path);
       node->subdirs.push_back(&child);
-      pending_.push_back(&child);
+      mine.pending.push_back(&child);
     }
     node->found_dirs = {};
-    if (!node->subdirs.empty() || (pending_.empty() && busy_ == 0)) changed_.notify_all();
+    if (waiting_ > 0 && mine.pending.size() > 1) share(mine.pending);
   }
-  // The one that leaves because of a stop lets the others see it too.
-  pending_.clear();
+  const std::lock_guard lock(mutex_);
+  made_.push_back(std::move(mine.made));
+}
+
+/// Null when nothing is left, or at a stop.
+Node* Walker::next(Mine& mine) {
+  if (mine.pending.empty()) {
+    std::unique_lock lock(mutex_);
+    if (std::exchange(mine.is_busy, false) && --busy_ == 0) changed_.notify_all();
+    ++waiting_;
+    changed_.wait(lock, [&] { return !shared_.empty() || busy_ == 0; });
+    --waiting_;
+    if (shared_.empty()) return nullptr;
+    mine.is_busy = true;
+    ++busy_;
+    mine.pending.push_back(shared_.front());
+    shared_.pop_front();
+  }
+  if (options_.stop.stop_requested()) {
+    // The one that leaves because of a stop lets the others see it too.
+    const std::lock_guard lock(mutex_);
+    --busy_;
+    shared_.clear();
+    changed_.notify_all();
+    return nullptr;
+  }
+  Node* node = mine.pending.back();
+  mine.pending.pop_back();
+  return node;
+}
+
+std::vector<Node*> Walker::nodes() {
+  std::vector<Node*> nodes{&made_.front().front()};
+  for (std::size_t i = 0; i < nodes.size(); ++i) nodes.insert(nodes.end(), nodes[i]->subdirs.begin(), nodes[i]->subdirs.end());
+  return nodes;
+}
+
+void Walker::share(std::vector<Node*>& mine) {
+  const std::lock_guard lock(mutex_);
+  const auto half = mine.begin() + static_cast<std::ptrdiff_t>(mine.size() / 2);
+  shared_.insert(shared_.end(), mine.begin(), half);
+  mine.erase(mine.begin(), half);
   changed_.notify_all();
 }
 
@@ -271,8 +318,9 @@ Result<Listing> walk(int root_fd, Depth depth, const Options& options, const Bel
   TRY(const os::Stat root, os::stat_fd(root_fd));
   Walker walker(root_fd, root, depth, options, cache);
   TRY_STATUS(walker.run());
-  drop_unmanaged_dirs(walker.nodes());
-  return to_listing(walker.nodes());
+  const std::vector<Node*> nodes = walker.nodes();
+  drop_unmanaged_dirs(nodes);
+  return to_listing(nodes);
 }
 
 }  // namespace envsync::scan

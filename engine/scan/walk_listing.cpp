@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include "scan/walk_node.hpp"
 
@@ -57,8 +58,8 @@ void take_all(std::vector<T>& to, std::vector<T>& from) {
 
 }  // namespace
 
-void drop_unmanaged_dirs(std::deque<Node>& nodes) {
-  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node) {
+void drop_unmanaged_dirs(const std::vector<Node*>& nodes) {
+  for (Node* node : nodes | std::views::reverse) {
     if (node->parent == nullptr || node->is_dropped) continue;
     const bool has_managed = !node->items.empty() || !node->problems.empty() ||
                              std::ranges::any_of(node->subdirs, [](const Node* dir) { return !dir->is_dropped || !dir->problems.empty(); });
@@ -70,15 +71,15 @@ void drop_unmanaged_dirs(std::deque<Node>& nodes) {
   }
 }
 
-Listing to_listing(std::deque<Node>& nodes) {
+Listing to_listing(const std::vector<Node*>& nodes) {
   Listing listing;
   std::size_t count = nodes.size();
-  for (const Node& node : nodes) count += node.items.size();
+  for (const Node* node : nodes) count += node->items.size();
   listing.entries.reserve(count);
   listing.stats.reserve(count);
-  for (Node& node : nodes) {
-    take_all(listing.unmanaged, node.unmanaged);
-    take_all(listing.problems, node.problems);
+  for (Node* node : nodes) {
+    take_all(listing.unmanaged, node->unmanaged);
+    take_all(listing.problems, node->problems);
   }
   std::ranges::sort(listing.unmanaged, {}, &Unmanaged::path);
   std::vector<Frame> frames;  // a stack of our own: trees may be deeper than a thread's stack
@@ -87,7 +88,7 @@ Listing to_listing(std::deque<Node>& nodes) {
     listing.stats.push_back(node.key);
     listing.entries.push_back(std::move(node.entry));
   };
-  Node& root = nodes.front();
+  Node& root = *nodes.front();
   enter(root);
   add_dir(root);
   while (!frames.empty()) {

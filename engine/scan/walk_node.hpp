@@ -2,7 +2,6 @@
 // What the walk gathers, one node a folder, and how nodes become one sorted list. Used by this room only.
 #pragma once
 
-#include <deque>
 #include <vector>
 
 #include "scan/walk.hpp"
@@ -31,8 +30,8 @@ struct Node {
 };
 
 /// Turns folders that hold only unmanaged entries into unmanaged entries themselves. Parents come before children in `nodes`.
-void drop_unmanaged_dirs(std::deque<Node>& nodes);
+void drop_unmanaged_dirs(const std::vector<Node*>& nodes);
 /// Moves everything out of the nodes.
-Listing to_listing(std::deque<Node>& nodes);
+Listing to_listing(const std::vector<Node*>& nodes);
 
 }  // namespace envsync::scan
