@@ -59,8 +59,9 @@ std::string shell_word(std::string_view word) {
   return out + '"';
 }
 
-/// What follows a launcher in the /bin/sh form, with the arguments of its interpreter; nullopt where it is to stay.
-std::optional<std::pair<std::string_view, std::string>> after_shell_launcher(std::string_view rest) {
+/// A launcher in the /bin/sh form, from its second line: its interpreter with the arguments, and what follows; nullopt where it is to stay.
+struct ShellLauncher { std::string program, arguments; std::string_view after; };
+std::optional<ShellLauncher> shell_launcher(std::string_view rest) {
   std::string_view exec = take_until(rest, '\n');
   const std::string_view end = take_until(rest, '\n');
   if (!exec.starts_with(kShellExec) || !end.starts_with(kShellEnd)) return std::nullopt;
@@ -71,7 +72,7 @@ std::optional<std::pair<std::string_view, std::string>> after_shell_launcher(std
   if (exec.starts_with("\"$(")) return std::nullopt;
   const auto program = take_shell_word(exec);
   if (!program || !is_environments_python(*program)) return std::nullopt;
-  return std::pair(rest, std::string(trimmed(exec)));
+  return ShellLauncher{*program, std::string(trimmed(exec)), rest};
 }
 
 }  // namespace
@@ -88,13 +89,27 @@ std::optional<std::string> with_interpreter(std::string_view script, std::string
   std::string_view rest = script;
   const std::string_view first = trimmed(take_until(rest, '\n').substr(2));
   if (first == kShell.substr(2)) {
-    const auto after = after_shell_launcher(rest);
-    if (!after) return std::nullopt;
-    return launcher_lines(interpreter, after->second) + std::string(after->first);
+    const auto launcher = shell_launcher(rest);
+    if (!launcher) return std::nullopt;
+    return launcher_lines(interpreter, launcher->arguments) + std::string(launcher->after);
   }
   const std::size_t blank = std::min(first.find_first_of(" \t"), first.size());
   if (!is_environments_python(first.substr(0, blank))) return std::nullopt;
   return launcher_lines(interpreter, trimmed(first.substr(blank))) + std::string(rest);
+}
+
+std::optional<NamedInterpreter> interpreter_of(std::string_view script) {
+  if (!script.starts_with("#!")) return std::nullopt;
+  std::string_view rest = script;
+  const std::string_view first = trimmed(take_until(rest, '\n').substr(2));
+  if (first == kShell.substr(2)) {
+    const auto launcher = shell_launcher(rest);
+    if (!launcher) return std::nullopt;
+    return NamedInterpreter{launcher->program, 2};
+  }
+  const std::string_view program = first.substr(0, first.find_first_of(" \t"));
+  if (!is_environments_python(program)) return std::nullopt;
+  return NamedInterpreter{std::string(program), 1};
 }
 
 std::string generated_script(const EntryPoint& point, std::string_view interpreter) {

@@ -22,6 +22,11 @@ std::string launcher_lines(std::string_view interpreter, std::string_view argume
 /// or one that finds its interpreter beside itself. Knows the plain form, distlib's and uv's /bin/sh form, and "#!python".
 std::optional<std::string> with_interpreter(std::string_view script, std::string_view interpreter);
 
+/// The interpreter that a script names, and where: "/x/bin/python3" in line 1, or in line 2 of the /bin/sh forms. nullopt where it names none, or
+/// finds it beside itself.
+struct NamedInterpreter { std::string program; u32 line = 1; };
+std::optional<NamedInterpreter> interpreter_of(std::string_view script);
+
 /// As an installer generates it.
 std::string generated_script(const EntryPoint& entry_point, std::string_view interpreter);
 
