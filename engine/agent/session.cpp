@@ -9,6 +9,7 @@
 
 #include "os/paths.hpp"
 #include "os/process.hpp"
+#include "store/layout.hpp"
 
 namespace envsync::agent {
 
@@ -86,13 +87,16 @@ Result<Reply> Session::on(u32 number, const TreeRequest& request) {
 Result<Reply> Session::on(u32 number, const PullRequest& request) {
   constexpr std::size_t kItemsMax = 512u << 20;  // LIMIT: encoded items
   TRY(const Bytes encoded, connection_->receive_stream(number, kItemsMax, connection_->stop_of(number)));
-  TRY(const std::vector<PullItem> items, decode_pull_items(encoded));
+  TRY(std::vector<PullItem> items, decode_pull_items(encoded));
   int root_fd = -1;
   {
     const std::lock_guard lock(mutex_);
-    if (!root_ || !root_->fd) return Error{ErrorCode::protocol, "content was asked for before a scan"};
-    root_fd = root_->fd.get();
+    const bool has_place = root_ && (request.from_pool ? root_->state && root_->state->exists() : static_cast<bool>(root_->fd));
+    if (!has_place) return Error{ErrorCode::protocol, "content was asked for before a scan"};
+    root_fd = request.from_pool ? root_->state->fd() : root_->fd.get();
   }
+  if (request.from_pool)
+    for (PullItem& item : items) item.path = *tree::RelPath::parse(store::content_path(item.content));
   // LIMIT: an agent stays near 96 MB. What scanning and sending the tree needed goes back before packs are made.
   ::malloc_trim(0);
   TRY_STATUS(send_packs(*connection_, number, root_fd, items, request.force_level, connection_->stop_of(number)));
@@ -108,6 +112,16 @@ Result<Reply> Session::on(u32, const FilesRequest& request) {
   for (const std::string& path : request.paths)
     if (auto text = os::read_small(root_->fd.get(), path, kFileMax)) reply.files.emplace_back(path, std::move(*text));
   return Reply{std::move(reply)};
+}
+
+Result<Reply> Session::on(u32 number, const SumsRequest& request) {
+  int root_fd = -1;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!root_ || !root_->fd) return Error{ErrorCode::protocol, "sums were asked for before a scan"};
+    root_fd = root_->fd.get();
+  }
+  return Reply{sums_of(root_fd, request.paths, connection_->stop_of(number))};
 }
 
 Result<Reply> Session::on(u32, const ProbeRequest& request) {

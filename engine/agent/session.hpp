@@ -53,6 +53,7 @@ class Session {
   Result<format::Reply> on(u32 number, const format::PruneRequest&);
   Result<format::Reply> on(u32 number, const format::FilesRequest&);
   Result<format::Reply> on(u32 number, const format::ProbeRequest&);
+  Result<format::Reply> on(u32 number, const format::SumsRequest&);
 
   Result<void> open_source(u32 number, Root& root, format::ScanReply& reply);
   Result<void> open_wheels(u32 number, Root& root, format::ScanReply& reply);
@@ -65,7 +66,7 @@ class Session {
   Result<void> describe_record(u32 number, Root& root, const store::RecordHead& head, format::ScanReply& reply);
   Result<void> lock_target(Root& root, double wait_seconds, std::vector<std::string>& recovered);
   Result<void> make_state();
-  Result<store::Begin> begin_of(const format::StageRequest& request, const tree::TreeDelta& delta) const;
+  Result<store::Begin> begin_of(const format::StageRequest& request, const tree::TreeDelta& delta, std::vector<store::HostFolder> folders) const;
   store::StepSink steps(u32 number);
   void send_progress(u32 number, const format::Progress& progress);
   void save_cache(Root& root);
@@ -81,6 +82,9 @@ class Session {
 /// The environment's own words about its interpreter, read beneath `root_fd` and on this host.
 format::EnvironmentFacts environment_facts(int root_fd, const std::string& root_path);
 format::RecordInfo info_of(const store::RecordHead& head);
+
+/// sha256 of each path beneath `root_fd`; none where it cannot be read.
+format::SumsReply sums_of(int root_fd, const std::vector<std::string>& paths, std::stop_token stop);
 
 /// Streams packs of the items, read beneath `root_fd`, under the request's credit. Reads and compresses on every core; packs
 /// go out in the order of the items.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "agent/session.hpp"
+#include "os/paths.hpp"
 #include "os/process.hpp"
 
 namespace envsync::agent {
@@ -12,6 +13,7 @@ using namespace format;
 namespace {
 
 constexpr std::size_t kDeltaMax = 1u << 30;  // LIMIT: as tree::decode_delta
+constexpr std::size_t kItemsMax = 512u << 20;  // LIMIT: encoded items
 
 Error no_scan() { return {ErrorCode::protocol, "a change was asked for before a scan of a target"}; }
 Error no_transaction() { return {ErrorCode::protocol, "there is no staged tree on this connection"}; }
@@ -35,7 +37,7 @@ store::RecordHead head_of(const RecordInfo& info, const ScanRequest& scan) {
 
 }  // namespace
 
-Result<store::Begin> Session::begin_of(const StageRequest& request, const tree::TreeDelta& delta) const {
+Result<store::Begin> Session::begin_of(const StageRequest& request, const tree::TreeDelta& delta, std::vector<store::HostFolder> folders) const {
   store::Begin begin;
   TRY(begin.desired, tree::apply_delta(root_->scan.tree, delta));
   begin.commit_root = request.commit_root;
@@ -44,7 +46,7 @@ Result<store::Begin> Session::begin_of(const StageRequest& request, const tree::
   begin.preserve_owner = request.preserve_owner;
   begin.write_mtime = request.write_mtime;
   begin.drop_unmanaged = request.drop_unmanaged;
-  begin.same_host_source = request.same_host_source;
+  begin.host_folders = std::move(folders);
   begin.keep_generations = request.keep_generations;
   begin.verify_staged = request.verify_staged;
   begin.use_local_content = request.use_local_content;
@@ -71,11 +73,18 @@ Result<void> Session::make_state() {
 Result<Reply> Session::on(u32 number, const StageRequest& request) {
   TRY(const Bytes encoded, connection_->receive_stream(number, kDeltaMax, connection_->stop_of(number)));
   TRY(const tree::TreeDelta delta, tree::decode_delta(encoded));
+  std::vector<store::HostFolder> folders;
+  for (const std::string& path : request.host_folders) {
+    TRY(const Bytes list, connection_->receive_stream(number, kItemsMax, connection_->stop_of(number)));
+    TRY(const std::vector<PullItem> items, decode_pull_items(list));
+    store::HostFolder& folder = folders.emplace_back(store::HostFolder{os::expand_home(path), {}});
+    for (const PullItem& item : items) folder.files.emplace_back(item.want, item.path);
+  }
   const std::lock_guard lock(mutex_);
   if (!root_ || !root_->state || transaction_) return no_scan();
   const bool is_new = !root_->state->exists();
   TRY_STATUS(make_state());
-  TRY(store::Begin begin, begin_of(request, delta));
+  TRY(store::Begin begin, begin_of(request, delta, std::move(folders)));
   begin.stop = connection_->stop_of(number);
   trees_.keep(root_->path, begin.desired, delta.result);
   auto transaction = store::Transaction::begin(*root_->state, *root_->lock, std::move(begin), std::move(root_->scan), root_->cache, steps(number));

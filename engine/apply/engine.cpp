@@ -98,6 +98,7 @@ Report EngineImpl::with_run(const std::string& verb, const ManifestText& text, c
     for (Error& error : manifest.error()) observer.on(ProblemEvent{{}, Severity::error, std::move(error)});
     return end(info(ErrorCode::manifest_invalid).exit_code);
   }
+  if (manifest->source.is_target) return fail(Error{ErrorCode::not_built, "'target' as a source is not built yet in this version"}.note("no host was contacted"));
   auto transport = transport_options(options);
   if (!transport) return fail(std::move(transport).error());
   auto hosts = select_hosts(*manifest, options.hosts);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The second half of a target's way: from a plan that nothing refuses to the swapped tree.
+#include <algorithm>
 #include <limits>
 
 #include <fmt/format.h>
@@ -36,15 +37,21 @@ Result<void> HostJob::stage() {
   // Shipped bytecode is valid only beside a source of its time.
   request.write_mtime = settings.mtime != manifest::MtimeRule::ignore || run_->policy().source_mtimes;
   request.drop_unmanaged = plan_->drop_unmanaged;
-  if (is_same_host_ && force != "source" && force != "target") request.same_host_source = goal_.source->session().scan.path;
+  std::vector<std::vector<PullItem>> lying;
+  if (force != "source" && force != "target") {
+    for (HostFolder& folder : host_folders()) {
+      request.host_folders.push_back(std::move(folder.path));
+      lying.push_back(std::move(folder.items));
+    }
+  }
   // Undoing drops nothing: a second undo needs what lies further back. The next apply prunes.
-  request.keep_generations = goal_.source != nullptr ? settings.keep_generations : std::numeric_limits<u32>::max();
+  request.keep_generations = !is_rollback() ? settings.keep_generations : std::numeric_limits<u32>::max();
   request.verify_staged = run_->options->verify_staged;
   request.use_local_content = force != "source" && force != "same-host";
   request.least = run_->manifest->invariants.atomic;
   const tree::TreeDelta delta = tree::make_delta(observed_, plan_->desired);
   has_staged_ = true;
-  TRY(staged_, session_->endpoint->stage(request, delta, meter_.sink(), run_->stop));
+  TRY(staged_, session_->endpoint->stage(request, delta, lying, meter_.sink(), run_->stop));
   outcome_.guarantee = staged_.guarantee;
   outcome_.bytes_read += staged_.bytes_read;
   outcome_.bytes_written += staged_.bytes_written;
@@ -68,42 +75,87 @@ Result<void> HostJob::stage() {
   return ok();
 }
 
+/// An open put, and how far it is.
+struct HostJob::Delivery {
+  protocol::Endpoint::Put put;
+  Progress at;
+};
+
+Result<void> HostJob::pull_from(Source& place, const std::vector<PullItem>& items, Delivery& delivery) {
+  PullRequest request;
+  request.force_level = run_->options->force_level;
+  return place.session().endpoint->pull(
+      request, items,
+      [&](Buffer pack) -> Result<void> {
+        TRY_STATUS(delivery.put.send(pack, run_->stop));
+        pulled_bytes_ += pack.size();
+        delivery.at.bytes_done = std::min(delivery.at.bytes_total, delivery.at.bytes_done + raw_bytes(pack));
+        meter_.report(delivery.at);
+        return ok();
+      },
+      run_->stop);
+}
+
+/// Texts that the controller wrote itself. LIMIT: a script has at most 256 KiB; a RECORD may take several pieces.
+Result<void> HostJob::put_made(const std::vector<PullItem>& items, Delivery& delivery) {
+  std::vector<std::pair<content::Piece, ByteView>> pieces;
+  std::size_t bytes = 0;
+  const auto flush = [&]() -> Result<void> {
+    if (pieces.empty()) return ok();
+    content::PackBuilder pack(pieces.size(), bytes);
+    for (const auto& [piece, text] : pieces) std::ranges::copy(text, pack.add(piece).begin());
+    TRY_STATUS(delivery.put.send(std::move(pack).finish(run_->options->force_level.value_or(1)), run_->stop));
+    delivery.at.bytes_done = std::min(delivery.at.bytes_total, delivery.at.bytes_done + std::exchange(bytes, 0));
+    pieces.clear();
+    meter_.report(delivery.at);
+    return ok();
+  };
+  for (const PullItem& item : items) {
+    const ByteView text = as_bytes(layered_.made.at(item.path));
+    for (std::size_t at = 0; at < text.size(); at += content::kSegmentBytes) {
+      const ByteView part = text.subspan(at, std::min<std::size_t>(content::kSegmentBytes, text.size() - at));
+      if (bytes + part.size() > content::kSegmentBytes || pieces.size() == content::kPackPiecesMax) TRY_STATUS(flush());
+      pieces.push_back({{item.want, at, narrow<u32>(part.size())}, part});
+      bytes += part.size();
+    }
+  }
+  return flush();
+}
+
 Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
   if (wanted.empty()) return ok();
   const auto entries = plan_->desired.entries();
-  std::vector<PullItem> items;
+  std::map<Source*, std::vector<PullItem>> items;  // null: made here
+  std::vector<std::string> missing;
   u64 total = 0;
   for (const u32 index : wanted) {
     if (index >= entries.size() || entries[index].file() == nullptr) return Error{ErrorCode::protocol, "the agent wants content that the plan does not have"};
-    items.push_back({index, entries[index].path, entries[index].file()->content()});
+    const tree::RelPath& path = entries[index].path;
+    Source* place = provider_of(path);
+    if (place == nullptr && !layered_.made.contains(path)) missing.push_back(fmt::format("'{}'", printable(path.bytes())));
+    items[place].push_back({index, path_there(path), entries[index].file()->content()});
     total += entries[index].file()->size;
   }
-  if (goal_.source == nullptr) {
-    Error error = content_gone(target_->name, *goal_.to_generation, std::nullopt);
-    for (std::size_t i = 0; i < std::min(kShownMax, items.size()); ++i) error.causes.push_back(fmt::format("'{}'", printable(items[i].path.bytes())));
-    error.hints = {"run `envsync history` to see what else is kept, or apply from a source that has that version"};
-    return error;
-  }
+  if (!missing.empty()) return lacks_content(std::move(missing));
   PhaseTimer timer(*run_->dispatcher, target_->name, Phase::transfer, &outcome_.seconds);
-  TRY(protocol::Endpoint::Put put, session_->endpoint->put());
-  Progress at{Phase::transfer, 0, items.size(), 0, total};
-  PullRequest request;
-  request.force_level = run_->options->force_level;
-  TRY_STATUS(goal_.source->session().endpoint->pull(
-      request, items,
-      [&](Buffer pack) -> Result<void> {
-        TRY_STATUS(put.send(pack, run_->stop));
-        pulled_bytes_ += pack.size();
-        at.bytes_done = std::min(total, at.bytes_done + raw_bytes(pack));
-        meter_.report(at);
-        return ok();
-      },
-      run_->stop));
-  TRY(const PutReply written, put.finish({}, run_->stop));
+  TRY(const protocol::Endpoint::Put put, session_->endpoint->put());
+  Delivery delivery{put, {Phase::transfer, 0, wanted.size(), 0, total}};
+  for (const auto& [place, list] : items) TRY_STATUS(place != nullptr ? pull_from(*place, list, delivery) : put_made(list, delivery));
+  TRY(const PutReply written, delivery.put.finish({}, run_->stop));
   outcome_.bytes_read += total;
   outcome_.bytes_written += written.bytes_written;
-  timer.finish(items.size(), total);
+  timer.finish(wanted.size(), total);
   return ok();
+}
+
+/// Nobody but this target could have it: a rollback, or the base of what the target has.
+Error HostJob::lacks_content(std::vector<std::string> paths) const {
+  const u32 number = goal_.to_generation.value_or(session_->scan.current ? session_->scan.current->number : 0);
+  Error error = content_gone(target_->name, number, std::nullopt);
+  paths.resize(std::min(kShownMax, paths.size()));
+  error.causes = std::move(paths);
+  error.hints = {"run `envsync history` to see what else is kept, or apply from a source that has that version"};
+  return error;
 }
 
 Result<void> HostJob::commit() {

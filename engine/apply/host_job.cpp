@@ -60,33 +60,16 @@ Result<void> HostJob::open() {
   ScanAsk ask;
   ask.lock = goal_.ending == Ending::commit ? LockMode::exclusive : LockMode::none;
   ask.want_facts = goal_.ending == Ending::plan_only;
+  open_layers();
   TRY(Session session, open_session(*run_, *target_, target_->path, ask, target_->name));
   session_.emplace(std::move(session));
   return ok();
 }
 
-Result<const tree::Tree*> HostJob::wanted_tree() {
-  if (goal_.source != nullptr) {
-    TRY(const ScanReply* scanned, goal_.source->scan());
-    wanted_full_ = scanned->full;
-    return goal_.source->tree();
-  }
-  TreeRequest request;
-  request.kind = TreeKind::record;
-  request.record = *goal_.to_generation;
-  TRY(const RecordsReply records, session_->endpoint->records(run_->stop));
-  for (const RecordInfo& record : records.records) {
-    if (record.number != *goal_.to_generation) continue;
-    wanted_full_ = record.full;
-    TRY(record_tree_, fetch_tree(*run_, *session_, request, record.full));
-    return &record_tree_;
-  }
-  return Error{ErrorCode::no_generation, fmt::format("{} keeps no generation {} of '{}'", target_->name, *goal_.to_generation, run_->manifest->name)};
-}
-
 /// True where there is nothing to do; the outcome is set then.
 Result<bool> HostJob::settle_unchanged() {
-  if (goal_.source == nullptr) return false;
+  // With overlays only the arithmetic tells what the tree should be.
+  if (goal_.source == nullptr || !layers_.empty()) return false;
   TRY(const ScanReply* source, goal_.source->scan());
   const ScanReply& scan = session_->scan;
   const bool is_settled = scan.current && scan.current_root == scan.root && scan.root == source->root && scan.problems_total == 0;
@@ -131,11 +114,21 @@ Result<std::vector<std::string>> HostJob::describe_drift() {
   return lines;
 }
 
+/// The distributions of both sides; where their texts cannot be read, names alone tell what changes.
+void HostJob::read_packages(const tree::Tree& wanted) {
+  if (wanted.root(run_->policy()) == session_->scan.root) return;
+  auto before = texts_here(observed_);
+  auto after = texts_of_wanted(wanted);
+  if (!before || !after) return;
+  before_ = python::DistributionSet::read(observed_, *before, environment_root());
+  after_ = python::DistributionSet::read(wanted, *after, environment_root());
+}
+
 Result<void> HostJob::make_plan(const tree::Tree& wanted) {
   const ScanReply& scan = session_->scan;
   plan::Inputs inputs;
   inputs.manifest = run_->manifest;
-  inputs.purpose = goal_.source != nullptr ? plan::Purpose::apply : plan::Purpose::rollback;
+  inputs.purpose = is_rollback() ? plan::Purpose::rollback : plan::Purpose::apply;
   inputs.wanted = &wanted;
   inputs.wanted_full = wanted_full_;
   if (goal_.source != nullptr) inputs.source_path = goal_.source->session().scan.path;
@@ -158,7 +151,15 @@ Result<void> HostJob::make_plan(const tree::Tree& wanted) {
   inputs.consent = consent_;
   // Nothing that somebody made would be lost where the path is gone.
   if (scan.absent && !refuses_drift()) inputs.consent.discard_drift = true;
+  read_packages(wanted);
+  if (before_ && after_) {
+    inputs.before = &*before_;
+    inputs.after = &*after_;
+  }
+  inputs.steps = &layered_.steps;
+  inputs.findings = &layered_.findings;
   plan_ = plan::make_plan(inputs);
+  if (!is_rollback()) note_accepts(*run_, plan_->accept_used);
   return ok();
 }
 
@@ -172,11 +173,10 @@ PlanEvent HostJob::plan_event() const {
   event.route.target = target_->name;
   event.route.transport = session_->transport;
   event.route.transport_reason = session_->detail;
-  event.route.same_host = is_same_host_;
+  event.route.same_host = is_all_on_host();
   if (goal_.source != nullptr) {
-    const manifest::Source& source = run_->manifest->source;
-    event.route.source = source.host.is_local ? goal_.source->session().scan.path : source.host.name + ":" + goal_.source->session().scan.path;
-    event.route.relayed = !source.host.is_local && !target_->is_local && !is_same_host_;
+    event.route.source = source_text();
+    event.route.relayed = !target_->is_local && is_any_remote();
   } else {
     event.route.source = fmt::format("generation {}", *goal_.to_generation);
     event.route.same_host = true;
@@ -196,7 +196,7 @@ PlanEvent HostJob::plan_event() const {
   event.paths_total = plan.desired.entries().size();
   event.bytes_total = plan.desired.content_bytes();
   event.bytes_wanted = plan.bytes_wanted;
-  event.bytes_to_send = event.route.same_host ? 0 : plan.bytes_wanted;
+  event.bytes_to_send = bytes_to_send();
   event.bytes_to_write = plan.bytes_wanted;
   event.disk_needed = plan.disk_needed;
   event.disk_free = scan.disk_free;
@@ -247,8 +247,8 @@ RecordInfo HostJob::record_head() const {
   head.operator_name = run_->operator_name;
   head.manifest = run_->manifest->file;
   head.name = run_->manifest->name;
-  if (goal_.source != nullptr) head.source = run_->manifest->source.host.name + ":" + goal_.source->session().scan.path;
-  else head.restores = goal_.to_generation;
+  if (is_rollback()) head.restores = goal_.to_generation;
+  else head.source = goal_.source->place().host.name + ":" + goal_.source->session().scan.path + layers_text();
   head.undoes = goal_.undoes;
   return head;
 }
@@ -279,9 +279,7 @@ Result<void> HostJob::apply() {
     }
     return ok();
   }
-  if (goal_.source != nullptr) {
-    TRY(is_same_host_, transport::same_host(goal_.source->session().host, session_->host, run_->transport));
-  }
+  TRY_STATUS(find_same_hosts());
   // The two trees come from two hosts: side by side.
   auto observing = std::async(std::launch::async, [this] { return fetch_tree(*run_, *session_, {}, session_->scan.full); });
   auto wanted = wanted_tree();
@@ -311,8 +309,8 @@ void HostJob::account() {
   if (!session_ || !session_->endpoint) return;
   outcome_.bytes_up = session_->endpoint->bytes_sent();
   outcome_.bytes_down = session_->endpoint->bytes_received();
-  const bool is_source_remote = goal_.source != nullptr && !run_->manifest->source.host.is_local && !is_same_host_;
-  if (is_source_remote) outcome_.bytes_down += goal_.source->bytes_received();
+  for (const Source* place : places())
+    if (!place->place().host.is_local && !is_on_same_host(place)) outcome_.bytes_down += place->bytes_received();
 }
 
 Outcome HostJob::finish(Result<void> result) {

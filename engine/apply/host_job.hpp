@@ -2,16 +2,17 @@
 // One target's way: connect and scan, plan, stage, move what is missing, seal, commit. Ends with an outcome, always.
 #pragma once
 
-#include "apply/source.hpp"
+#include "apply/layers.hpp"
 #include "plan/plan.hpp"
 
 namespace envsync::apply {
 
 enum class Ending : u8 { plan_only, commit };
 
-/// What the target should become: the source's tree, or a record of its own.
+/// What the target should become: the source's tree with overlays laid onto it, or a record of its own.
 struct Goal {
   Source* source = nullptr;              // null: a rollback
+  std::vector<Layer> layers;             // of all targets; those whose origin is the target's own folder have none yet
   Ending ending = Ending::commit;
   // rollback, decided per host by the caller
   std::optional<u32> to_generation;
@@ -28,16 +29,41 @@ class HostJob {
  private:
   Result<void> apply();
   Result<void> open();
+  void open_layers();
+  bool is_rollback() const { return goal_.to_generation.has_value(); }
+  const std::string& environment_root() const;
   Result<const tree::Tree*> wanted_tree();
+  Result<const tree::Tree*> record_tree();
+  Result<const tree::Tree*> lay(const tree::Tree& base, const BaseReader& reader, const format::EnvironmentFacts& environment);
+  Source* provider_of(const tree::RelPath& path) const;
+  tree::RelPath path_there(const tree::RelPath& path) const;
+  Result<void> find_same_hosts();
+  bool is_on_same_host(const Source* place) const;
+  std::vector<const Source*> places() const;   // the source and the origins
+  bool is_all_on_host() const;
+  bool is_any_remote() const;
+  std::string source_text() const;
+  std::string layers_text() const;
+  u64 bytes_to_send() const;
+  struct HostFolder { std::string path; std::vector<format::PullItem> items; };
+  using HostFolders = std::vector<HostFolder>;
+  HostFolders host_folders() const;
   Result<bool> settle_unchanged();
   Result<std::vector<std::string>> describe_drift();
   bool refuses_drift() const;
+  Result<python::SmallFiles> texts_here(const tree::Tree& tree);
+  Result<python::SmallFiles> texts_of_wanted(const tree::Tree& wanted);
+  void read_packages(const tree::Tree& wanted);
   Result<void> make_plan(const tree::Tree& wanted);
   Result<plan::Interpreter> probe_interpreter(const tree::Tree& wanted);
   Result<void> consent();
   PlanEvent plan_event() const;
   Result<void> stage();
   Result<void> transfer(const std::vector<u32>& wanted);
+  struct Delivery;
+  Result<void> pull_from(Source& place, const std::vector<format::PullItem>& items, Delivery& delivery);
+  Error lacks_content(std::vector<std::string> paths) const;
+  Result<void> put_made(const std::vector<format::PullItem>& items, Delivery& delivery);
   Result<void> commit();
   Result<void> settle_lost_commit(Error lost);
   Result<void> adopt_as_is();
@@ -54,7 +80,11 @@ class HostJob {
   tree::Tree observed_;
   tree::Tree record_tree_;               // rollback
   content::Digest wanted_full_;
-  bool is_same_host_ = false;
+  std::vector<std::unique_ptr<Source>> own_origins_;
+  std::vector<Layer> layers_;            // for this target
+  Layered layered_;
+  std::optional<python::DistributionSet> before_, after_;  // borrow observed_ and the wanted tree
+  std::vector<const Source*> same_host_; // places that the target's agent reads itself
   plan::Consent consent_;
   std::optional<plan::HostPlan> plan_;
   format::StageReply staged_;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -61,14 +62,27 @@ std::vector<Outcome> each_host(Run& run, const Hosts& hosts, const std::function
 }
 
 std::vector<Outcome> mirror(Run& run, const Hosts& hosts, Ending ending) {
-  Source source(run);
+  Source source(run, run.manifest->source, Reading::environment);
   source.start();
-  return each_host(run, hosts, [&](const manifest::Host& host) {
+  std::vector<std::unique_ptr<Source>> origins;
+  std::vector<Layer> layers;
+  for (const manifest::Overlay& overlay : run.manifest->overlays) {
+    Layer& layer = layers.emplace_back(Layer{&overlay, nullptr});
+    const bool is_needed = std::ranges::any_of(hosts, [&](const manifest::Host* host) { return overlay.is_for(*host); });
+    if (overlay.from.is_target || !is_needed) continue;
+    origins.push_back(std::make_unique<Source>(run, overlay.from, Reading::origin));
+    layer.origin = origins.back().get();
+    layer.origin->start();
+  }
+  auto outcomes = each_host(run, hosts, [&](const manifest::Host& host) {
     Goal goal;
     goal.source = &source;
+    goal.layers = layers;
     goal.ending = ending;
     return HostJob(run, host, std::move(goal)).work();
   });
+  tell_unused_accepts(run, hosts.size());
+  return outcomes;
 }
 
 }  // namespace envsync::apply

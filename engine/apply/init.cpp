@@ -26,7 +26,7 @@ Result<InitReply> EngineImpl::init(const InitRequest& request, const RunOptions&
   run.stop = stop;
   run.files = &files_;
   run.trees.emplace(files_, os::cache_folder());
-  Source looked(run);
+  Source looked(run, source, Reading::environment);
   std::optional<Result<tree::Tree>> tree;
   format::ScanReply scan;
   std::jthread worker([&] {

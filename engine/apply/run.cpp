@@ -43,6 +43,24 @@ transport::Host transport_host(const manifest::Host& host, const manifest::Manif
   return out;
 }
 
+void note_accepts(Run& run, const std::vector<bool>& used) {
+  const std::lock_guard lock(run.accept_mutex);
+  ++run.plans;
+  run.accept_used.resize(run.manifest->accept.size(), false);
+  for (std::size_t i = 0; i < used.size() && i < run.accept_used.size(); ++i) run.accept_used[i] = run.accept_used[i] || used[i];
+}
+
+void tell_unused_accepts(Run& run, std::size_t hosts) {
+  const std::lock_guard lock(run.accept_mutex);
+  if (run.plans < hosts) return;  // a host that was up to date, or was not reached, has not said what it finds
+  for (std::size_t i = 0; i < run.accept_used.size(); ++i) {
+    if (run.accept_used[i]) continue;
+    Error error{ErrorCode::failed, fmt::format("the entry of `accept` for '{}' takes no finding", printable(run.manifest->accept[i].code))};
+    error.where = run.manifest->accept[i].where;
+    run.dispatcher->on(ProblemEvent{{}, Severity::warning, std::move(error).hint("remove the entry")});
+  }
+}
+
 namespace {
 
 ScanRequest scan_request(const Run& run, const std::string& path, const ScanAsk& ask) {

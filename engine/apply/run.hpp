@@ -35,9 +35,17 @@ struct Run {
   os::Files* files = nullptr;
   std::mutex trees_mutex;                   // what is kept in trees
   std::optional<store::TreeCache> trees;
+  std::mutex accept_mutex;                  // what follows
+  std::vector<bool> accept_used;            // by entry of the manifest's `accept`: some host's plan had what it takes
+  std::size_t plans = 0;
 
   tree::ComparePolicy policy() const { return manifest->compare_policy(); }
 };
+
+/// Notes which entries of `accept` took a finding of one plan.
+void note_accepts(Run& run, const std::vector<bool>& used);
+/// Says which entries took nothing, where every one of `hosts` hosts had a plan.
+void tell_unused_accepts(Run& run, std::size_t hosts);
 
 transport::Host transport_host(const manifest::Host& host, const manifest::Manifest& manifest, const RunOptions& options);
 

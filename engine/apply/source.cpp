@@ -3,23 +3,30 @@
 
 #include <fmt/format.h>
 
+#include "apply/texts.hpp"
+#include "python/origin.hpp"
+
 namespace envsync::apply {
 
 namespace {
 
 constexpr std::size_t kShownMax = 10;
 
-/// What makes a scanned source unusable, whatever the targets are.
-Result<void> check_source(const manifest::Source& source, const format::ScanReply& scan) {
-  const std::string where = fmt::format("'{}' on {}", printable(scan.path), source.host.name);
+std::string_view title(Reading reading) { return reading == Reading::environment ? "source" : "overlay's origin"; }
+
+/// What makes a scanned place unusable, whatever the targets are.
+Result<void> check_place(const manifest::Source& place, Reading reading, const format::ScanReply& scan) {
+  const std::string where = fmt::format("{} '{}' on {}", title(reading), printable(scan.path), place.host.name);
   const auto missing = [&](std::string_view why) {
-    return Error{ErrorCode::source_missing, fmt::format("the source {} {}", where, why)}.note("nothing was changed");
+    return Error{ErrorCode::source_missing, fmt::format("the {} {}", where, why)}.note("nothing was changed");
   };
   if (scan.absent) return missing("does not exist");
-  if (scan.entries <= 1) return missing("is empty").hint("an empty source is never taken for an empty environment; check `source`");
-  if (!scan.environment.has_pyvenv) return missing("has no pyvenv.cfg: it is not a Python environment").hint("name the environment's own folder as `source`");
+  if (scan.entries <= 1 && reading == Reading::environment) return missing("is empty").hint("an empty source is never taken for an empty environment; check `source`");
+  if (scan.entries <= 1) return missing("is empty").hint("check `from`");
+  if (reading == Reading::environment && !scan.environment.has_pyvenv)
+    return missing("has no pyvenv.cfg: it is not a Python environment").hint("name the environment's own folder as `source`");
   if (scan.problems_total == 0) return ok();
-  Error error{ErrorCode::unreadable, fmt::format("the source {} holds {} that cannot be copied", where,
+  Error error{ErrorCode::unreadable, fmt::format("the {} holds {} that cannot be copied", where,
                                                  scan.problems_total == 1 ? "an entry" : fmt::format("{} entries", scan.problems_total))};
   for (std::size_t i = 0; i < std::min(kShownMax, scan.problems.size()); ++i)
     error.causes.push_back(fmt::format("'{}': {}", printable(scan.problems[i].path), scan.problems[i].what));
@@ -28,12 +35,16 @@ Result<void> check_source(const manifest::Source& source, const format::ScanRepl
 
 }  // namespace
 
+std::string Source::text() const {
+  const std::string& path = session_ ? session_->scan.path : place_.path;
+  return place_.host.is_local ? path : place_.host.name + ":" + path;
+}
+
 Result<Session> Source::open() {
-  const manifest::Source& source = run_->manifest->source;
   ScanAsk ask;
   ask.role = format::Role::source;
-  TRY(Session session, open_session(*run_, source.host, source.path, ask, source.host.name));
-  TRY_STATUS(check_source(source, session.scan));
+  TRY(Session session, open_session(*run_, place_.host, place_.path, ask, place_.host.name));
+  TRY_STATUS(check_place(place_, reading_, session.scan));
   return session;
 }
 
@@ -56,7 +67,29 @@ Result<const tree::Tree*> Source::tree() {
   const std::lock_guard lock(tree_mutex_);
   if (!tree_) tree_.emplace(fetch_tree(*run_, *session_, {}, scanned->full));
   if (!*tree_) return tree_->error();
+  if (reading_ == Reading::origin && python::shape_of(**tree_) == python::OriginShape::wheels)
+    return Error{ErrorCode::not_built, fmt::format("'{}' is a folder of wheels; overlays from wheels are not built yet in this version", text())}
+        .note("nothing was changed")
+        .hint("install the wheels into an environment, and name that as `from`");
   return &**tree_;
+}
+
+Result<python::SmallFiles> Source::read(const std::string& label, const std::vector<tree::RelPath>& paths) {
+  TRY(const tree::Tree* there, tree());
+  std::vector<WantedText> wanted;
+  for (const tree::RelPath& path : paths) {
+    const tree::Entry* entry = there->find(path);
+    if (entry != nullptr && entry->file() != nullptr) wanted.push_back({path.bytes(), path, entry->file()->content()});
+  }
+  return fetch_texts(*run_, *session_, label, wanted);
+}
+
+Result<const python::SmallFiles*> Source::texts(const std::vector<tree::RelPath>& paths) {
+  TRY_STATUS(tree());
+  const std::lock_guard lock(texts_mutex_);
+  if (!texts_) texts_.emplace(read("dist-infos", paths));
+  if (!*texts_) return texts_->error();
+  return &**texts_;
 }
 
 }  // namespace envsync::apply

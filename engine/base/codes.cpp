@@ -30,6 +30,7 @@ constexpr std::array kCodes{
     CodeInfo{delete_limit, "delete_limit", 13, "More paths would go than settings.delete_limit allows, which is often a wrong source path. --allow-delete goes on."},
     CodeInfo{source_missing, "source_missing", 13, "The source is absent, empty, or has no pyvenv.cfg. An empty source is never taken for an empty environment."},
     CodeInfo{source_changed, "source_changed", 1, "A file of the source changed while it was read, three times in a row or after the plan was made. Run again when the source is quiet."},
+    CodeInfo{overlay_refused, "overlay_refused", 13, "Laying the packages of an overlay onto the environment would break it, or what the overlay asks for is not in its origin. The causes name each finding with its code, file and owner. A finding that is known and fine is taken by an entry of `accept` with its code."},
     CodeInfo{unreadable, "unreadable", 13, "An entry cannot be read, or is a socket, pipe or device, or lies behind a mount. envsync refuses a tree that it cannot copy whole."},
     CodeInfo{wheel_refused, "wheel_refused", 13, "A wheel is no zip archive of regular files with safe names, or its files are not those that its RECORD lists with their sha256; or a folder holds several wheels of one distribution. Nothing of it is installed in part."},
     CodeInfo{no_space, "no_space", 13, "The target's filesystem lacks bytes or inodes for the staged tree; the message has both numbers. `envsync prune` frees old generations."},

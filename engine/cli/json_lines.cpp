@@ -73,6 +73,7 @@ Json to_json(const PackageLine& package) {
   json["to"] = package.to_version.empty() ? Json(nullptr) : Json(utf8(package.to_version));
   json["files"] = package.files;
   json["bytes"] = package.bytes;
+  json["why"] = package.why.empty() ? Json(nullptr) : Json(utf8(package.why));
   return json;
 }
 

@@ -46,8 +46,11 @@ std::string route(const Route& route) {
 }
 
 std::string figures(const PackageLine& line) {
-  if (line.files == 0) return {};
-  return line.bytes == 0 ? fmt::format(" ({})", count(line.files, "file")) : fmt::format(" ({}, {})", count(line.files, "file"), human_bytes(line.bytes));
+  std::vector<std::string> parts;
+  if (!line.why.empty()) parts.push_back(safe(line.why));
+  if (line.files > 0) parts.push_back(count(line.files, "file"));
+  if (line.files > 0 && line.bytes > 0) parts.push_back(human_bytes(line.bytes));
+  return parts.empty() ? std::string() : fmt::format(" ({})", join(parts, ", "));
 }
 
 /// A short list one a line; a long one by names, wrapped; `is_summed`: a long one only as its sum.

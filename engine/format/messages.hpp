@@ -12,6 +12,7 @@
 #include <envsync/event.hpp>
 #include <envsync/result.hpp>
 
+#include "base/sha256.hpp"
 #include "content/digest.hpp"
 #include "tree/exclude.hpp"
 #include "tree/tree.hpp"
@@ -21,6 +22,7 @@ namespace envsync::format {
 using content::ContentId;
 using content::Digest;
 
+inline constexpr std::size_t kSumsMax = 10'000;  // LIMIT: paths of one SumsRequest
 inline constexpr std::size_t kControlBytesMax = 4u << 20;  // LIMIT: one control message
 
 enum class Role : u8 { source, target };
@@ -111,12 +113,14 @@ struct PullItem { u32 want = 0; tree::RelPath path; ContentId content; bool oper
 /// Followed by a blob: encode_pull_items(). The reply is a blob of packs. Each pack is one blob frame.
 struct PullRequest {
   std::optional<int> force_level;
+  bool from_pool = false;            // of a target: contents that its records keep and its tree no longer has; paths do not count
   bool operator==(const PullRequest&) const = default;
 };
 Bytes encode_pull_items(const std::vector<PullItem>&);
 Result<std::vector<PullItem>> decode_pull_items(ByteView);
 
-/// Followed by a blob: an encoded TreeDelta from the observed tree to the desired one.
+/// Followed by a blob: an encoded TreeDelta from the observed tree to the desired one; then one for each of host_folders: the
+/// items that lie there (encode_pull_items; their `want` is an index of the desired tree), none for all by their own paths.
 struct StageRequest {
   RecordInfo head;                   // number, root, full, files, bytes are the agent's to fill in
   tree::RelPath commit_root;
@@ -124,7 +128,7 @@ struct StageRequest {
   bool preserve_owner = false;
   bool write_mtime = true;
   std::vector<std::string> drop_unmanaged;
-  std::string same_host_source;
+  std::vector<std::string> host_folders;  // of the target's host: where contents are taken from before the controller is asked
   u32 keep_generations = 2;
   bool verify_staged = false;
   bool use_local_content = true;
@@ -172,6 +176,12 @@ struct PruneReply { std::vector<u32> generations; u64 contents = 0, bytes_freed 
 /// kControlBytesMax is refused by its receiver: the agent leaves out what does not fit.
 struct FilesRequest { std::vector<std::string> paths; bool operator==(const FilesRequest&) const = default; };
 struct FilesReply { std::vector<std::pair<std::string, std::string>> files; bool operator==(const FilesReply&) const = default; };
+/// sha256 of files of the scanned root. `paths`: at most kSumsMax.
+struct SumsRequest { std::vector<std::string> paths; bool operator==(const SumsRequest&) const = default; };
+struct SumsReply {
+  std::vector<std::optional<Sha256>> sums;  // of each path; none where it is no file that can be read
+  bool operator==(const SumsReply&) const = default;
+};
 /// Runs a program of the host by its absolute path, 10 s at most, stdin closed: is the base interpreter there and alive.
 struct ProbeRequest { std::string program; std::vector<std::string> arguments; bool operator==(const ProbeRequest&) const = default; };
 struct ProbeReply {
@@ -182,10 +192,10 @@ struct ProbeReply {
 };
 
 using Request = std::variant<ScanRequest, TreeRequest, PullRequest, StageRequest, PutRequest, SealRequest, CommitRequest,
-                             AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest, ProbeRequest>;
+                             AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest, ProbeRequest, SumsRequest>;
 struct BlobReply { bool operator==(const BlobReply&) const = default; };   // what was asked for came as blob frames
 using Reply = std::variant<BlobReply, ScanReply, StageReply, PutReply, SealReply, CommitReply, AbandonReply, AdoptReply,
-                           RecordsReply, PruneReply, FilesReply, ProbeReply>;
+                           RecordsReply, PruneReply, FilesReply, ProbeReply, SumsReply>;
 
 struct Hello {
   std::string build;       // version

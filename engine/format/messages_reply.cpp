@@ -225,6 +225,28 @@ FilesReply take(Door& door, const wire::FilesReply& in) {
   return out;
 }
 
+void put(wire::Reply& reply, const SumsReply& r) {
+  std::string bytes;
+  for (const auto& sum : r.sums) {
+    bytes.push_back(sum ? 1 : 0);
+    bytes += as_text(sum.value_or(Sha256{}));
+  }
+  reply.mutable_sums()->set_sums(std::move(bytes));
+}
+
+SumsReply take(Door& door, const wire::SumsReply& in) {
+  constexpr std::size_t kOne = 1 + sizeof(Sha256);
+  SumsReply out;
+  const ByteView bytes = as_bytes(in.sums());
+  if (bytes.size() % kOne != 0 || bytes.size() / kOne > kSumsMax) return door.refuse("sums", "has another length"), out;
+  for (std::size_t at = 0; at < bytes.size(); at += kOne) {
+    Sha256 sum{};
+    std::ranges::copy(bytes.subspan(at + 1, sizeof(Sha256)), sum.begin());
+    out.sums.push_back(bytes[at] == std::byte{1} ? std::optional(sum) : std::nullopt);
+  }
+  return out;
+}
+
 void put(wire::Reply& reply, const ProbeReply& r) {
   reply.mutable_probe()->set_exists(r.exists);
   reply.mutable_probe()->set_status(r.status);
@@ -255,6 +277,7 @@ Reply take(Door& door, const wire::Reply& in) {
     case wire::Reply::kPrune: return take(door, in.prune());
     case wire::Reply::kFiles: return take(door, in.files());
     case wire::Reply::kProbe: return take(door, in.probe());
+    case wire::Reply::kSums: return take(door, in.sums());
     case wire::Reply::KIND_NOT_SET: break;
   }
   door.refuse("kind", "is absent");

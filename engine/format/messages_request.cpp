@@ -68,10 +68,12 @@ TreeRequest take(Door& door, const wire::TreeRequest& in) {
 void put(wire::Request& out, const PullRequest& r) {
   wire::PullRequest& pull = *out.mutable_pull();
   if (r.force_level) pull.set_force_level(*r.force_level);
+  pull.set_from_pool(r.from_pool);
 }
 
 PullRequest take(Door& door, const wire::PullRequest& in) {
   PullRequest out;
+  out.from_pool = in.from_pool();
   if (!in.has_force_level()) return out;
   if (in.force_level() < kLevelMin || in.force_level() > kLevelMax) door.refuse("force_level", "is no compression level");
   out.force_level = in.force_level();
@@ -86,7 +88,7 @@ void put(wire::Request& out, const StageRequest& r) {
   stage.set_preserve_owner(r.preserve_owner);
   stage.set_write_mtime(r.write_mtime);
   if (!r.drop_unmanaged.empty()) stage.set_drop_unmanaged(encode_paths(r.drop_unmanaged));
-  stage.set_same_host_source(r.same_host_source);
+  stage.set_host_folders(encode_strings(r.host_folders));
   stage.set_keep_generations(r.keep_generations);
   stage.set_verify_staged(r.verify_staged);
   stage.set_use_local_content(r.use_local_content);
@@ -101,7 +103,8 @@ StageRequest take(Door& door, const wire::StageRequest& in) {
   out.preserve_owner = in.preserve_owner();
   out.write_mtime = in.write_mtime();
   out.drop_unmanaged = door.prefixes(in.drop_unmanaged(), "drop_unmanaged");
-  out.same_host_source = door.absolute_or_empty(in.same_host_source(), "same_host_source");
+  constexpr std::size_t kFoldersMax = 100;
+  for (const std::string& folder : door.strings(in.host_folders(), "host_folders", kFoldersMax)) out.host_folders.push_back(door.absolute(folder, "host_folders"));
   out.keep_generations = in.keep_generations();
   out.verify_staged = in.verify_staged();
   out.use_local_content = in.use_local_content();
@@ -142,6 +145,17 @@ FilesRequest take(Door& door, const wire::FilesRequest& in) {
   return out;
 }
 
+void put(wire::Request& out, const SumsRequest& r) { out.mutable_sums()->set_paths(encode_strings(r.paths)); }
+
+SumsRequest take(Door& door, const wire::SumsRequest& in) {
+  SumsRequest out;
+  out.paths = door.strings(in.paths(), "paths", kSumsMax, tree::kPathBytesMax);
+  for (const std::string& path : out.paths) {
+    if (door.relative(path, "paths").is_root()) door.refuse("paths", "names the root, which is no file");
+  }
+  return out;
+}
+
 void put(wire::Request& out, const ProbeRequest& r) {
   out.mutable_probe()->set_program(r.program);
   out.mutable_probe()->set_arguments(encode_strings(r.arguments));
@@ -169,6 +183,7 @@ Request take(Door& door, const wire::Request& in) {
     case wire::Request::kPrune: return take(door, in.prune());
     case wire::Request::kFiles: return take(door, in.files());
     case wire::Request::kProbe: return take(door, in.probe());
+    case wire::Request::kSums: return take(door, in.sums());
     case wire::Request::KIND_NOT_SET: break;
   }
   door.refuse("kind", "is absent");

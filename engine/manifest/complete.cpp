@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include <fnmatch.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -14,11 +16,16 @@
 namespace envsync::manifest {
 namespace {
 
+bool matches_any(const std::vector<std::string>& globs, const std::string& name) {
+  return std::ranges::any_of(globs, [&](const std::string& glob) { return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0; });
+}
+
 auto place_of(const Host& host) { return std::tie(host.is_local, host.user, host.host, host.port, host.path); }
 
 void fill_paths(Draft& draft, Problems& problems) {
-  if (draft.source && draft.source->path.empty()) draft.source->path = draft.source->host.path = draft.path;
-  if (draft.source && draft.source->path.empty() && !draft.is_path_refused) {
+  const bool has_source = draft.source && !draft.source->is_target;
+  if (has_source && draft.source->path.empty()) draft.source->path = draft.source->host.path = draft.path;
+  if (has_source && draft.source->path.empty() && !draft.is_path_refused) {
     problems.report(draft.source_mark, fmt::format("the source '{}' has no path", printable(draft.source->host.name)))
         .hints.emplace_back("add a key 'path' to the manifest");
   }
@@ -58,7 +65,7 @@ bool are_nested(const Host& target, const Source& source) {
 }
 
 void check_against_source(const Draft& draft, Problems& problems) {
-  if (!draft.source || draft.source->path.empty()) return;
+  if (!draft.source || draft.source->is_target || draft.source->path.empty()) return;
   const Source& source = *draft.source;
   for (const auto& [host, mark] : draft.targets) {
     if (host.path.empty()) continue;
@@ -77,6 +84,37 @@ void check_against_source(const Draft& draft, Problems& problems) {
   }
 }
 
+/// An origin is read while the target is staged: it is another tree.
+void check_origins(const Draft& draft, Problems& problems) {
+  for (const auto& [overlay, mark] : draft.overlays) {
+    for (const auto& [host, target_mark] : draft.targets) {
+      if (host.path.empty() || !overlay.is_for(host)) continue;
+      Source from = overlay.from;
+      if (from.is_target) {
+        from.host = host;
+        from.host.path = from.path;
+      }
+      if (place_of(host) != place_of(from.host) && !are_nested(host, from)) continue;
+      problems.report(mark, fmt::format("the origin '{}' and the target '{}' with the path '{}' lie one in the other", printable(overlay.from.path),
+                                        printable(host.name), printable(host.path)));
+    }
+  }
+}
+
+/// What an overlay says of hosts must be true of one.
+void check_selectors(const Draft& draft, Problems& problems) {
+  for (const auto& [overlay, mark] : draft.overlays) {
+    if (!overlay.hosts.empty() && std::ranges::none_of(draft.targets, [&](const DraftHost& t) { return matches_any(overlay.hosts, t.host.name); }))
+      problems.report(mark, "'hosts' of this overlay matches no target");
+    if (overlay.gpu.empty()) continue;
+    for (const DraftHost& target : draft.targets) {
+      if (!target.host.gpu.empty() || !(overlay.hosts.empty() || matches_any(overlay.hosts, target.host.name))) continue;
+      problems.report(target.mark, fmt::format("an overlay asks for the GPU of '{}', and none is declared", printable(target.host.name)))
+          .hints.push_back(fmt::format("write {{host: {}, gpu: [10.3]}}; asking a host for its GPU is not built yet", printable(target.host.name)));
+    }
+  }
+}
+
 /// Targets that differ in nothing but the path are told apart by it.
 void tell_apart(Draft& draft) {
   std::map<std::string, std::size_t> uses;
@@ -90,10 +128,17 @@ std::string last_component(const std::string& path) { return path.substr(path.rf
 
 }  // namespace
 
+bool Overlay::is_for(const Host& target) const {
+  if (!hosts.empty() && !matches_any(hosts, target.name)) return false;
+  return gpu.empty() || std::ranges::any_of(gpu, [&](const std::string& one) { return std::ranges::find(target.gpu, one) != target.gpu.end(); });
+}
+
 void complete(Draft& draft, Problems& problems) {
   fill_paths(draft, problems);
   check_twice(draft, problems);
   check_against_source(draft, problems);
+  check_origins(draft, problems);
+  check_selectors(draft, problems);
   tell_apart(draft);
   if (!draft.name.empty()) return;
   if (!draft.path.empty()) draft.name = last_component(draft.path);

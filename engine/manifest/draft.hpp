@@ -16,6 +16,11 @@ struct DraftHost {
   Mark mark;
 };
 
+struct DraftOverlay {
+  Overlay overlay;
+  Mark mark;
+};
+
 struct Draft {
   std::string name;
   std::string path;                 // the manifest's, empty: none
@@ -24,6 +29,8 @@ struct Draft {
   Mark source_mark;
   std::string targets_path;
   std::vector<DraftHost> targets;
+  std::vector<DraftOverlay> overlays;
+  std::vector<Accept> accept;
   Invariants invariants;
   Settings settings;
 };
@@ -33,6 +40,10 @@ std::string read_path(const Field* field, Problems& problems);
 std::optional<Transport> read_transport(const Field& field, Problems& problems);
 void read_source(const Field& field, Draft& draft, Problems& problems);
 void read_targets(const Field& field, Draft& draft, Problems& problems);
+void read_overlays(const Field& field, Draft& draft, Problems& problems);
+void read_accept(const Field& field, Draft& draft, Problems& problems);
+/// Compute capabilities such as 10.3.
+void read_gpu(const Field* field, std::vector<std::string>& out, Problems& problems);
 void read_invariants(const Field& field, Draft& draft, Problems& problems);
 void read_settings(const Field& field, Draft& draft, Problems& problems);
 

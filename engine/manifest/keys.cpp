@@ -15,14 +15,17 @@ namespace {
 constexpr bool kLater = false;
 
 constexpr std::array kManifestKeys = {Key{"version"}, Key{"name"}, Key{"path"}, Key{"source"}, Key{"targets"}, Key{"invariants"},
-                                      Key{"settings"}, Key{"overlays", kLater}, Key{"accept", kLater}, Key{"checks", kLater},
+                                      Key{"settings"}, Key{"overlays"}, Key{"accept"}, Key{"checks", kLater},
                                       Key{"before", kLater}, Key{"after", kLater}};
 constexpr std::array kSourceKeys = {Key{"host"}, Key{"path"}, Key{"exclude"}, Key{"bytecode"}};
 constexpr std::array kTargetsKeys = {Key{"path"}, Key{"hosts"}, Key{"hosts_from", kLater}};
 constexpr std::array kHostKeys = {Key{"host"}, Key{"user"}, Key{"port"}, Key{"path"}, Key{"jump"}, Key{"identity"}, Key{"transport"},
-                                  Key{"sudo", kLater}, Key{"gpu", kLater}};
+                                  Key{"gpu"}, Key{"sudo", kLater}};
+constexpr std::array kOverlayKeys = {Key{"name"}, Key{"from"}, Key{"packages"}, Key{"closure"}, Key{"evict"}, Key{"roots"}, Key{"incomplete"},
+                                     Key{"conflicts"}, Key{"unmanaged"}, Key{"hosts"}, Key{"gpu"}};
+constexpr std::array kAcceptKeys = {Key{"code"}, Key{"files"}, Key{"hosts"}, Key{"why"}};
 constexpr std::array kInvariantsKeys = {Key{"same_path"}, Key{"interpreter"}, Key{"python"}, Key{"atomic"}, Key{"in_use"},
-                                        Key{"relocate", kLater}, Key{"record", kLater}, Key{"checks_fallback", kLater}};
+                                        Key{"record"}, Key{"relocate", kLater}, Key{"checks_fallback", kLater}};
 constexpr std::array kSettingsKeys = {Key{"owner"}, Key{"mtime"}, Key{"xattrs"}, Key{"hardlinks"}, Key{"delete_limit"}, Key{"drift"},
                                       Key{"keep_generations"}, Key{"hosts_at_once"}, Key{"on_failure"}, Key{"transport"},
                                       Key{"bandwidth", kLater}, Key{"retry_for", kLater}};
@@ -102,6 +105,8 @@ std::span<const Key> keys_of(Section section) {
     case Section::source: return kSourceKeys;
     case Section::targets: return kTargetsKeys;
     case Section::host: return kHostKeys;
+    case Section::overlay: return kOverlayKeys;
+    case Section::accept: return kAcceptKeys;
     case Section::invariants: return kInvariantsKeys;
     case Section::settings: return kSettingsKeys;
     case Section::transport: return kTransportKeys;
@@ -115,6 +120,8 @@ std::string_view title(Section section) {
     case Section::source: return "'source'";
     case Section::targets: return "'targets'";
     case Section::host: return "a host";
+    case Section::overlay: return "an overlay";
+    case Section::accept: return "an item of 'accept'";
     case Section::invariants: return "'invariants'";
     case Section::settings: return "'settings'";
     case Section::transport: return "'transport'";

@@ -12,9 +12,9 @@
 
 namespace envsync::manifest {
 
-enum class Section : u8 { manifest, source, targets, host, invariants, settings, transport };
+enum class Section : u8 { manifest, source, targets, host, overlay, accept, invariants, settings, transport };
 inline constexpr Section kSections[] = {Section::manifest, Section::source,   Section::targets,  Section::host,
-                                        Section::invariants, Section::settings, Section::transport};
+                                        Section::overlay,    Section::accept,   Section::invariants, Section::settings, Section::transport};
 
 struct Key {
   std::string_view name;

@@ -10,6 +10,7 @@
 #include <envsync/event.hpp>
 #include <envsync/result.hpp>
 
+#include "python/overlay.hpp"
 #include "tree/exclude.hpp"
 #include "tree/tree.hpp"
 
@@ -30,6 +31,7 @@ struct Host {
   std::string path;        // empty: the manifest's
   std::string jump, identity;
   std::optional<Transport> transport;
+  std::vector<std::string> gpu;  // compute capabilities that it is declared to have: "10.3"
   Location where;
 };
 
@@ -38,6 +40,28 @@ struct Source {
   std::string path;        // absolute, or "~/..."
   std::vector<std::string> exclude;
   tree::Bytecode bytecode = tree::Bytecode::leave_out;
+  /// `target` instead of a host: what each target has (a source), or a folder of each target's own (an overlay's origin).
+  bool is_target = false;
+};
+
+/// Packages of another place, laid onto the environment.
+struct Overlay {
+  std::string name;        // as messages call it; the origin as it is written, where no name is given
+  Source from;
+  python::OverlayOptions options;
+  std::vector<std::string> hosts;  // globs of targets' names; empty: all
+  std::vector<std::string> gpu;    // compute capabilities; empty: all
+  Location where;
+  bool is_for(const Host& target) const;
+};
+
+/// Findings that somebody knows and takes.
+struct Accept {
+  std::string code;
+  std::string files;               // a glob of paths; empty: all
+  std::vector<std::string> hosts;  // globs of targets' names; empty: all
+  std::string why;
+  Location where;
 };
 
 enum class InterpreterRule : u8 { require, ignore };
@@ -45,6 +69,7 @@ enum class InUseRule : u8 { warn, refuse, ignore };
 enum class MtimeRule : u8 { preserve, strict, ignore };
 enum class OwnerRule : u8 { agent, preserve };
 enum class DriftRule : u8 { ask, replace, refuse };
+enum class RecordRule : u8 { overlay, all, none };
 enum class FailureRule : u8 { carry_on, stop };
 
 struct Invariants {
@@ -53,6 +78,7 @@ struct Invariants {
   std::string python;      // "3.11", compared by components; empty: any
   Guarantee atomic = Guarantee::atomic;  // the weakest accepted; this version builds `required` only
   InUseRule in_use = InUseRule::warn;
+  RecordRule record = RecordRule::overlay;  // files that are held against RECORD's sha256 after staging
 };
 
 struct DeleteLimit { bool is_percent = true; u64 value = 50; };
@@ -74,6 +100,8 @@ struct Manifest {
   std::string name;
   Source source;
   std::vector<Host> targets;  // each with its path filled in
+  std::vector<Overlay> overlays;  // in order
+  std::vector<Accept> accept;
   Invariants invariants;
   Settings settings;
   tree::ComparePolicy compare_policy() const;

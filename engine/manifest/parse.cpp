@@ -42,6 +42,8 @@ Draft read_manifest(const Fields& fields, Problems& problems) {
   if (const Field* field = fields.find("source")) read_source(*field, draft, problems);
   else problems.report(fields.mark(), "'source' is missing")
            .hints.emplace_back("name where the environment is: 'source: HOST', 'HOST:PATH' or 'PATH'");
+  if (const Field* field = fields.find("overlays")) read_overlays(*field, draft, problems);
+  if (const Field* field = fields.find("accept")) read_accept(*field, draft, problems);
   if (const Field* field = fields.find("targets")) read_targets(*field, draft, problems);
   else problems.report(fields.mark(), "'targets' is missing").hints.emplace_back("name where the environment goes: 'targets: [HOST]'");
   return draft;
@@ -89,6 +91,8 @@ tl::expected<Manifest, Errors> parse(const std::string& file, const std::string&
   manifest.name = std::move(draft.name);
   manifest.source = *std::move(draft.source);
   for (DraftHost& target : draft.targets) manifest.targets.push_back(std::move(target.host));
+  for (DraftOverlay& overlay : draft.overlays) manifest.overlays.push_back(std::move(overlay.overlay));
+  manifest.accept = std::move(draft.accept);
   manifest.invariants = draft.invariants;
   manifest.settings = draft.settings;
   return manifest;

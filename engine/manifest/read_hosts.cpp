@@ -10,6 +10,8 @@
 namespace envsync::manifest {
 namespace {
 
+constexpr std::string_view kTarget = "target";
+
 constexpr Word<tree::Bytecode> kBytecode[] = {{"leave-out", tree::Bytecode::leave_out}, {"ship", tree::Bytecode::ship}};
 
 /// A value that the short form of a host gives too must be the same.
@@ -89,6 +91,7 @@ std::optional<Host> read_long_host(const Node& node, Problems& problems) {
     if (path.empty()) return std::nullopt;
     set_once(*field, host->path, std::move(path), problems);
   }
+  read_gpu(fields.find("gpu"), host->gpu, problems);
   host->name = host_name(*host);
   return host;
 }
@@ -121,13 +124,19 @@ void read_long_source(const Node& node, Draft& draft, Problems& problems) {
   source.host.where = problems.location(node.mark);
   bool is_host_refused = false;
   if (const Field* field = fields.find("host")) {
-    if (auto host = read_host(named(*field), problems)) source.host = *std::move(host);
+    if (field->value.is_scalar() && field->value.text == kTarget) {
+      source.is_target = true;
+      source.host.is_local = false;
+      source.host.name = kTarget;
+    } else if (auto host = read_host(named(*field), problems)) source.host = *std::move(host);
     else is_host_refused = true;
   }
   source.path = source.host.path;
   if (const Field* field = fields.find("path")) {
     auto path = read_path(field, problems);
-    if (path.empty()) draft.is_path_refused = true;
+    if (source.is_target)
+      problems.report(field->key_mark, "'target' as a source is what each target has at its own path, and takes no 'path'");
+    else if (path.empty()) draft.is_path_refused = true;
     else set_once(*field, source.path, std::move(path), problems);
   }
   if (const Field* field = fields.find("exclude")) read_exclude(*field, source, problems);
@@ -139,6 +148,13 @@ void read_long_source(const Node& node, Draft& draft, Problems& problems) {
 void read_short_source(const Field& field, Draft& draft, Problems& problems) {
   const auto text = read_text(named(field), problems);
   if (!text) return;
+  if (*text == kTarget) {
+    draft.source.emplace();
+    draft.source->is_target = true;
+    draft.source->host.name = kTarget;
+    draft.source->host.where = problems.location(field.value.mark);
+    return;
+  }
   auto source = parse_place(*text);
   if (source && source->host.is_local && !source->path.empty()) {
     auto path = environment_path(source->path);

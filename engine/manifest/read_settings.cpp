@@ -21,6 +21,7 @@ constexpr Word<OwnerRule> kOwner[] = {{"agent", OwnerRule::agent}, {"preserve", 
 constexpr Word<MtimeRule> kMtime[] = {{"preserve", MtimeRule::preserve}, {"strict", MtimeRule::strict}, {"ignore", MtimeRule::ignore}};
 constexpr Word<bool> kKept[] = {{"preserve", true}, {"ignore", false}};
 constexpr Word<DriftRule> kDrift[] = {{"ask", DriftRule::ask}, {"replace", DriftRule::replace}, {"refuse", DriftRule::refuse}};
+constexpr Word<RecordRule> kRecord[] = {{"overlay", RecordRule::overlay}, {"all", RecordRule::all}, {"none", RecordRule::none}};
 constexpr Word<FailureRule> kOnFailure[] = {{"continue", FailureRule::carry_on}, {"stop", FailureRule::stop}};
 
 constexpr std::string_view kInterpreterLater[] = {"ship"};
@@ -86,6 +87,7 @@ void read_invariants(const Field& field, Draft& draft, Problems& problems) {
   read_python(fields.find("python"), out.python, problems);
   read_word(fields.find("atomic"), kAtomic, kAtomicLater, out.atomic, problems);
   read_word(fields.find("in_use"), kInUse, {}, out.in_use, problems);
+  read_word(fields.find("record"), kRecord, {}, out.record, problems);
 }
 
 void read_settings(const Field& field, Draft& draft, Problems& problems) {

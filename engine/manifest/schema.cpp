@@ -18,8 +18,8 @@ std::string_view schema() {
     "name": {"type": "string", "minLength": 1, "maxLength": 100, "pattern": "^[^/]+$", "examples": ["analytics"], "description": "How messages call the environment. Default: the last component of the path."},
     "path": {"$ref": "#/definitions/path", "description": "The environment's path on source and targets. Required unless they name theirs."},
     "source": {
-      "description": "Where the environment is.",
-      "examples": ["ct200", "ct200:/srv/venv", "/srv/venv", "local"],
+      "description": "Where the environment is; target: what each target has.",
+      "examples": ["ct200", "ct200:/srv/venv", "/srv/venv", "local", "target"],
       "oneOf": [{"type": "string", "minLength": 1}, {"$ref": "#/definitions/source"}]
     },
     "targets": {
@@ -27,6 +27,8 @@ std::string_view schema() {
       "examples": [["root@b300"]],
       "oneOf": [{"$ref": "#/definitions/hosts"}, {"$ref": "#/definitions/targets"}]
     },
+    "overlays": {"type": "array", "maxItems": 64, "items": {"$ref": "#/definitions/overlay"}, "examples": [[{"from": "ct129:/root/venv", "packages": ["torch"]}]], "description": "Packages of other places, laid onto the environment in this order."},
+    "accept": {"type": "array", "items": {"$ref": "#/definitions/accept"}, "examples": [[{"code": "conflicts", "files": "**/cutlass/**", "why": "tested"}]], "description": "Findings of the plan that are known and fine."},
     "invariants": {"$ref": "#/definitions/invariants"},
     "settings": {"$ref": "#/definitions/settings"}
   },
@@ -70,7 +72,39 @@ std::string_view schema() {
         "path": {"$ref": "#/definitions/path", "description": "Default: the manifest's path."},
         "jump": {"type": "string", "minLength": 1, "examples": ["bastion"], "description": "As ssh -J."},
         "identity": {"type": "string", "pattern": "^(/|~/).+", "examples": ["~/.ssh/id_ed25519"], "description": "As ssh -i."},
-        "transport": {"$ref": "#/definitions/short_or_long_transport"}
+        "transport": {"$ref": "#/definitions/short_or_long_transport"},
+        "gpu": {"$ref": "#/definitions/gpu", "description": "The compute capabilities of its GPUs, for overlays that ask for them."}
+      }
+    },
+    "names": {"type": "array", "items": {"type": "string", "minLength": 1}, "examples": [["torch", "nvidia-*"]]},
+    "gpu": {"type": "array", "items": {"type": ["string", "number"], "pattern": "^[0-9]{1,3}\\.[0-9]{1,3}$"}, "examples": [["10.3"]]},
+    "overlay": {
+      "type": "object",
+      "required": ["from"],
+      "additionalProperties": false,
+      "properties": {
+        "name": {"type": "string", "minLength": 1, "examples": ["torch 2.11"], "description": "How messages call it. Default: what 'from' says."},
+        "from": {"type": "string", "minLength": 1, "examples": ["ct129:/root/venv", "/srv/venv-torch", "target:/srv/torch_overlay"], "description": "An environment, its site-packages, or a folder with packages and their dist-infos."},
+        "packages": {"$ref": "#/definitions/names", "description": "What it brings: distributions by name or glob, or top-level folders."},
+        "closure": {"enum": ["pinned", "none"], "default": "pinned", "description": "pinned: also what these require with ==, and what the environment does not meet."},
+        "evict": {"examples": ["auto"], "oneOf": [{"const": "auto"}, {"$ref": "#/definitions/names"}], "description": "Distributions that leave besides those that only the old versions needed."},
+        "roots": {"$ref": "#/definitions/names", "description": "Folders taken whole from an origin that has no dist-info for them."},
+        "incomplete": {"enum": ["refuse", "base"], "default": "refuse", "description": "Files of a RECORD that the origin lacks: refuse, or keep the environment's own."},
+        "conflicts": {"enum": ["error", "overlay", "base"], "default": "error", "description": "A path of a distribution that stays would get other content."},
+        "unmanaged": {"enum": ["remove", "keep"], "default": "remove", "description": "Files that nobody owns inside what is replaced."},
+        "hosts": {"$ref": "#/definitions/names", "examples": [["web-*"]], "description": "Only for these targets, by name or glob."},
+        "gpu": {"$ref": "#/definitions/gpu", "description": "Only for targets that declare one of these compute capabilities."}
+      }
+    },
+    "accept": {
+      "type": "object",
+      "required": ["code"],
+      "additionalProperties": false,
+      "properties": {
+        "code": {"type": "string", "minLength": 1, "examples": ["conflicts"], "description": "The finding's code, as the plan prints it."},
+        "files": {"type": "string", "minLength": 1, "examples": ["**/nvidia/**"], "description": "A glob of the finding's file. Default: any."},
+        "hosts": {"$ref": "#/definitions/names", "examples": [["web-*"]], "description": "Targets by name or glob. Default: all."},
+        "why": {"type": "string", "minLength": 1, "examples": ["both builds ship the same kernels"]}
       }
     },
     "short_or_long_transport": {
@@ -94,7 +128,8 @@ std::string_view schema() {
         "interpreter": {"enum": ["require", "ignore"], "default": "require", "description": "The base Python behind bin/python is there and runs."},
         "python": {"type": ["string", "number"], "pattern": "^[0-9]+(\\.[0-9]+){0,2}$", "examples": ["3.11"], "description": "The version of Python, compared by components."},
         "atomic": {"enum": ["required"], "default": "required", "description": "The weakest commit that is accepted."},
-        "in_use": {"enum": ["warn", "refuse", "ignore"], "default": "warn", "description": "Processes that use the environment while it is replaced."}
+        "in_use": {"enum": ["warn", "refuse", "ignore"], "default": "warn", "description": "Processes that use the environment while it is replaced."},
+        "record": {"enum": ["overlay", "all", "none"], "default": "overlay", "description": "Which distributions are held against the sha256 of their RECORD before the tree is swapped in."}
       }
     },
     "settings": {

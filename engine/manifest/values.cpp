@@ -69,6 +69,20 @@ std::optional<u64> read_number(const Named& value, u64 least, u64 most, Problems
   return std::nullopt;
 }
 
+std::vector<std::string> read_texts(const Field* field, Problems& problems) {
+  std::vector<std::string> out;
+  if (field == nullptr) return out;
+  const Node& list = field->value;
+  if (list.kind != Node::Kind::list) {
+    Error& error = problems.report(list.mark, fmt::format("'{}' takes a list, not {}", field->key, described(list)));
+    if (list.is_scalar()) error.hints.push_back(fmt::format("write [{}]", printable(list.text)));
+    return out;
+  }
+  for (const Node& item : list.items)
+    if (auto text = read_text({field->key, item}, problems)) out.push_back(*std::move(text));
+  return out;
+}
+
 void report_word(const Named& value, std::span<const std::string_view> words, std::span<const std::string_view> later, Problems& problems) {
   const Node& node = value.node;
   const bool is_later = node.is_scalar() && std::ranges::find(later, node.text) != later.end();

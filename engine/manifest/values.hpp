@@ -23,6 +23,9 @@ std::optional<std::string> read_text(const Named& value, Problems& problems);
 std::optional<bool> read_flag(const Named& value, Problems& problems);
 std::optional<u64> read_number(const Named& value, u64 least, u64 most, Problems& problems);
 
+/// A list of texts; empty where the key is absent.
+std::vector<std::string> read_texts(const Field* field, Problems& problems);
+
 /// Reports a value that is none of `words`; one of `later` is not built yet.
 void report_word(const Named& value, std::span<const std::string_view> words, std::span<const std::string_view> later, Problems& problems);
 

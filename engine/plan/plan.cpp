@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "plan/refuse.hpp"
-#include "python/environment.hpp"
+#include "python/package_lines.hpp"
 
 namespace envsync::plan {
 
@@ -96,6 +96,14 @@ void count_changes(HostPlan& plan, const Tree& observed) {
     if (entry.is_dir() && plan.commit_root.contains(entry.path)) ++plan.inodes_needed, plan.disk_needed += kBlockBytes;
 }
 
+/// A step of an overlay says why its package moves.
+void say_why(const Inputs& inputs, HostPlan& plan) {
+  if (inputs.steps == nullptr) return;
+  for (PackageLine& line : plan.packages)
+    for (const python::PackageStep& step : *inputs.steps)
+      if (step.name == line.name) line.why = step.why;
+}
+
 content::Digest plan_digest(const Inputs& inputs, const HostPlan& plan) {
   Bytes bytes;
   put_string(bytes, inputs.target.host);
@@ -155,9 +163,12 @@ HostPlan make_plan(const Inputs& inputs) {
   plan.commit_root = commit_root(observed, plan.desired, plan.changes);
   plan.drop_unmanaged = python::stale_bytecode(plan.changes);
   count_changes(plan, observed);
-  python::PackageChanges packages = python::package_changes(observed, plan.desired, plan.changes);
+  const bool is_exact = inputs.before != nullptr && inputs.after != nullptr;
+  python::PackageChanges packages = is_exact ? python::package_changes(*inputs.before, *inputs.after, plan.changes)
+                                             : python::package_changes(observed, plan.desired, plan.changes);
   plan.packages = std::move(packages.lines);
   plan.packages_unchanged = packages.unchanged;
+  say_why(inputs, plan);
   plan.digest = plan_digest(inputs, plan);
   refuse(inputs, plan);
   return plan;

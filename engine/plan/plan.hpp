@@ -9,6 +9,7 @@
 #include <envsync/event.hpp>
 
 #include "manifest/manifest.hpp"
+#include "python/overlay.hpp"
 #include "tree/tree.hpp"
 
 namespace envsync::plan {
@@ -55,6 +56,9 @@ struct Inputs {
   TargetFacts target;
   Interpreter interpreter;
   Consent consent;
+  const python::DistributionSet *before = nullptr, *after = nullptr;  // of observed and wanted; null: lines go by names
+  const std::vector<python::PackageStep>* steps = nullptr;  // of overlays; null: none
+  const std::vector<Finding>* findings = nullptr;          // of the arithmetic of overlays; null: none
 };
 
 enum class Need : u8 { adopt, discard_drift, delete_many };
@@ -77,6 +81,7 @@ struct HostPlan {
   u64 disk_needed = 0, inodes_needed = 0;
   std::vector<Refusal> refusals;
   std::vector<Finding> findings;
+  std::vector<bool> accept_used;          // by entry of the manifest's `accept`
   content::Digest digest;
 };
 

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/bytes.hpp"
+#include "plan/accept.hpp"
 #include "python/environment.hpp"
 
 namespace envsync::plan {
@@ -143,6 +144,9 @@ void refuse(const Inputs& inputs, HostPlan& plan) {
   refuse_space(inputs, plan);
   refuse_path(inputs, plan);
   find_gone(inputs, plan);
+  if (inputs.findings != nullptr) plan.findings.insert(plan.findings.end(), inputs.findings->begin(), inputs.findings->end());
+  plan.accept_used = accept_findings(*inputs.manifest, inputs.target.host, plan.findings);
+  refuse_findings(inputs, plan);
 }
 
 }  // namespace envsync::plan

@@ -130,11 +130,12 @@ Result<tree::TreeDelta> Endpoint::tree(const TreeRequest& request, std::stop_tok
   return tree::decode_delta(*bytes);
 }
 
-Result<StageReply> Endpoint::stage(const StageRequest& request, const tree::TreeDelta& desired, const ProgressSink& progress,
-                                   std::stop_token stop) {
+Result<StageReply> Endpoint::stage(const StageRequest& request, const tree::TreeDelta& desired, const std::vector<std::vector<PullItem>>& lying,
+                                   const ProgressSink& progress, std::stop_token stop) {
   TRY(const u32 number, state_->ask(request));
   // Where the agent refuses before it has read the delta, sending stops and the answer holds its error.
   (void)state_->connection.send_stream(number, tree::encode_delta(desired), stop);
+  for (const auto& items : lying) (void)state_->connection.send_stream(number, encode_pull_items(items), stop);
   return state_->expect<StageReply>(state_->answer(number, progress, stop));
 }
 
@@ -164,6 +165,8 @@ Result<PruneReply> Endpoint::prune(const PruneRequest& request, std::stop_token 
 Result<ProbeReply> Endpoint::probe(const ProbeRequest& request, std::stop_token stop) {
   return state_->call<ProbeReply>(request, {}, stop);
 }
+
+Result<SumsReply> Endpoint::sums(const SumsRequest& request, std::stop_token stop) { return state_->call<SumsReply>(request, {}, stop); }
 
 Result<FilesReply> Endpoint::files(const FilesRequest& request, std::stop_token stop) {
   return state_->call<FilesReply>(request, {}, stop);

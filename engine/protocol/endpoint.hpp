@@ -24,7 +24,9 @@ class Endpoint {
   Result<format::ScanReply> scan(const format::ScanRequest&, const ProgressSink&, std::stop_token);
   /// The delta, encoded, to one of the bases.
   Result<tree::TreeDelta> tree(const format::TreeRequest&, std::stop_token);
-  Result<format::StageReply> stage(const format::StageRequest&, const tree::TreeDelta& desired, const ProgressSink&, std::stop_token);
+  /// `lying`: what lies in each of the request's host_folders.
+  Result<format::StageReply> stage(const format::StageRequest&, const tree::TreeDelta& desired, const std::vector<std::vector<format::PullItem>>& lying,
+                                   const ProgressSink&, std::stop_token);
   Result<format::SealReply> seal(const ProgressSink&, std::stop_token);
   /// Not stoppable: once asked, the agent finishes alone.
   Result<format::CommitReply> commit(const ProgressSink&);
@@ -33,6 +35,7 @@ class Endpoint {
   Result<format::RecordsReply> records(std::stop_token);
   Result<format::PruneReply> prune(const format::PruneRequest&, std::stop_token);
   Result<format::ProbeReply> probe(const format::ProbeRequest&, std::stop_token);
+  Result<format::SumsReply> sums(const format::SumsRequest&, std::stop_token);
   Result<format::FilesReply> files(const format::FilesRequest&, std::stop_token);
 
   /// Streams packs of the items to the sink, which returns when the pack is taken: that is the back-pressure.

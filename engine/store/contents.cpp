@@ -23,6 +23,7 @@ struct Job {
   std::string path;                  // beneath its origin
   int at = -1;
   bool may_move = false;             // a leftover that has no other link
+  std::string_view folder;           // of this host
 };
 
 u64 on_disk(u64 size) { return (size + 4095) / 4096 * 4096; }
@@ -46,7 +47,7 @@ class ContentFinder {
       find_live();
       TRY_STATUS(find_in_pool());
       TRY_STATUS(find_leftovers());
-      TRY_STATUS(find_on_same_host());
+      for (const HostFolder& folder : t_.begin.host_folders) TRY_STATUS(find_in_folder(folder));
     }
     TRY_STATUS(check_space());
     TRY_STATUS(take_all());
@@ -117,22 +118,23 @@ class ContentFinder {
     return ok();
   }
 
-  Result<void> find_on_same_host() {
-    if (t_.begin.same_host_source.empty() || !any_missing()) return ok();
-    TRY(same_host_, os::open_dir_absolute(t_.begin.same_host_source));
+  Result<void> find_in_folder(const HostFolder& folder) {
+    if (!any_missing()) return ok();
+    TRY(os::Fd at, os::open_dir_absolute(folder.path));
     std::unordered_map<u32, const tree::RelPath*> given;
-    for (const auto& [index, path] : t_.begin.same_host_paths) given.emplace(index, &path);
+    for (const auto& [index, path] : folder.files) given.emplace(index, &path);
     for (Job& job : jobs_) {
       if (job.from != From::source) continue;
-      job.from = From::same_host;
-      job.at = same_host_.get();
-      job.path = first(job).path.bytes();
+      const tree::RelPath* path = folder.files.empty() ? &first(job).path : nullptr;
       for (const u32 user : *job.users)
-        if (const auto path = given.find(user); path != given.end()) {
-          job.path = path->second->bytes();
-          break;
-        }
+        if (const auto found = given.find(user); path == nullptr && found != given.end()) path = found->second;
+      if (path == nullptr) continue;
+      job.from = From::same_host;
+      job.at = at.get();
+      job.path = path->bytes();
+      job.folder = folder.path;
     }
+    folders_.push_back(std::move(at));
     return ok();
   }
 
@@ -197,7 +199,7 @@ class ContentFinder {
     }
     if (is_same) ++t_.files_copied;
     if (is_same || job.from != From::same_host) return is_same;
-    Error error(ErrorCode::source_changed, fmt::format("'{}/{}' is not what it was when it was scanned", printable(t_.begin.same_host_source), printable(job.path)));
+    Error error(ErrorCode::source_changed, fmt::format("'{}/{}' is not what it was when it was scanned", printable(job.folder), printable(job.path)));
     return from ? error : std::move(error).cause(from.error().what);
   }
 
@@ -261,7 +263,7 @@ class ContentFinder {
   std::vector<Job> jobs_;
   Leftovers leftovers_;
   std::vector<u32> pool_links_;      // guarded by the transaction's link_mutex
-  os::Fd same_host_;
+  std::vector<os::Fd> folders_;      // of this host
 };
 
 Result<void> Transaction::Impl::find_contents(const StepSink& sink) { return ContentFinder(*this, sink).run(); }

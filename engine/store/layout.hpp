@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The names of what lies in an environment's state folder. Private to store.
+// The names of what lies in an environment's state folder. Private to store; the agent reads a content of the pool by its path.
 #pragma once
 
 #include <string>

@@ -17,6 +17,12 @@
 
 namespace envsync::store {
 
+/// A folder of this host that holds contents of the desired tree.
+struct HostFolder {
+  std::string path;                     // absolute
+  std::vector<std::pair<u32, tree::RelPath>> files;  // index in desired -> path beneath it; empty: all, by their own paths
+};
+
 struct Begin {
   tree::Tree desired;
   tree::RelPath commit_root;            // chosen by the plan, checked again here
@@ -25,8 +31,7 @@ struct Begin {
   bool preserve_owner = false;          // settings.owner: preserve
   bool write_mtime = true;              // settings.mtime: not ignore
   std::vector<std::string> drop_unmanaged;  // path prefixes (bytes) whose unmanaged entries do not reach the new tree
-  std::string same_host_source;         // absolute path on this host that holds the missing contents; empty: none
-  std::vector<std::pair<u32, tree::RelPath>> same_host_paths;  // index in desired -> path beneath same_host_source; empty: same paths
+  std::vector<HostFolder> host_folders;  // where missing contents lie, the first that names one
   u32 keep_generations = 2;
   bool verify_staged = false;
   bool use_local_content = true;        // false: --force-origin source; every changed content is wanted

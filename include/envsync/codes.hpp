@@ -28,6 +28,7 @@ enum class ErrorCode : u16 {
   delete_limit,        // 13
   source_missing,      // 13  the source is absent, empty or not an environment
   source_changed,      // 1   a file changed while it was read
+  overlay_refused,     // 13  an overlay cannot be laid onto the environment without breaking it
   unreadable,          // 13  an entry that cannot be read, or a special file
   wheel_refused,       // 13  a wheel that is damaged or hostile, or two of one distribution
   no_space,            // 13

@@ -34,6 +34,7 @@ struct PackageLine {
   std::string to_version;    // empty when removed
   u64 files = 0;             // paths of it that change
   u64 bytes = 0;             // content of it that the target does not have
+  std::string why = {};      // of an overlay's step: "only torch 2.9.1 needed it"; else empty
 };
 
 /// One path that differs. `kind`: '+' new, '-' gone, '~' content, 'm' metadata only, 't' type changed.

@@ -32,11 +32,11 @@ inline std::vector<format::Request> sample_requests() {
                   .policy = {.owner = true, .mtime = true, .xattrs = false, .hardlinks = false, .source_mtimes = true},
                   .lock = LockMode::exclusive, .lock_wait_seconds = 1.5, .full = true, .want_facts = true, .any_record = true},
       TreeRequest{.kind = TreeKind::record, .record = 8, .bases = {sample_digest(9), sample_digest(40)}},
-      PullRequest{.force_level = -7},
+      PullRequest{.force_level = -7, .from_pool = true},
       PullRequest{},
       StageRequest{.head = sample_record(4), .commit_root = rel("lib/python3.12"), .adopt = true, .preserve_owner = true,
                    .write_mtime = false, .drop_unmanaged = {"a/__pycache__/m.", "a/__pycache__/n.", "b/"},
-                   .same_host_source = "/srv/venv", .keep_generations = 5, .verify_staged = true, .use_local_content = false,
+                   .host_folders = {"/srv/venv", "~/torch"}, .keep_generations = 5, .verify_staged = true, .use_local_content = false,
                    .least = Guarantee::brief_gap},
       PutRequest{},
       SealRequest{},
@@ -46,6 +46,7 @@ inline std::vector<format::Request> sample_requests() {
       RecordsRequest{},
       PruneRequest{.keep = 0, .drop = {9, 2, 4'000'000'000, 0}, .all = true},
       FilesRequest{.paths = {"pyvenv.cfg", "lib/python3.12/site-packages/x-1.dist-info/METADATA"}},
+      SumsRequest{.paths = {"lib/a.so", "lib/\xff"}},
       ProbeRequest{.program = "/usr/bin/python3.12", .arguments = {"-c", ""}},
   };
 }
@@ -74,6 +75,7 @@ inline std::vector<format::Reply> sample_replies() {
       RecordsReply{.records = {sample_record(1), sample_record(2)}},
       PruneReply{.generations = {1, 2}, .contents = 3, .bytes_freed = 4},
       FilesReply{.files = {{"pyvenv.cfg", "home = /usr\n"}, {"a/b", std::string("\0\xff", 2)}}},
+      SumsReply{.sums = {Sha256{std::byte{7}}, std::nullopt, Sha256{}}},
       ProbeReply{.exists = true, .status = -9, .output = "Python 3.12.3\n"},
   };
 }

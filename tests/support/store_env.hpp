@@ -76,8 +76,7 @@ struct Settings {
   tree::ComparePolicy policy = {};
   bool use_local = true, verify_staged = false, write_mtime = true, preserve_owner = false;
   bool find_users = false;
-  std::string same_host = {};
-  std::vector<std::pair<u32, tree::RelPath>> same_host_paths = {};
+  std::vector<store::HostFolder> host_folders = {};
   std::string run = "20240102T030405.000000Z-00000000";
 };
 
@@ -129,8 +128,7 @@ struct Run {
     b.verify_staged = settings.verify_staged;
     b.write_mtime = settings.write_mtime;
     b.preserve_owner = settings.preserve_owner;
-    b.same_host_source = settings.same_host;
-    b.same_host_paths = settings.same_host_paths;
+    b.host_folders = settings.host_folders;
     b.find_users = settings.find_users;
     TRY(store::Transaction begun, store::Transaction::begin(*state, *lock, std::move(b), std::move(observed), cache, {}));
     transaction = std::make_unique<store::Transaction>(std::move(begun));

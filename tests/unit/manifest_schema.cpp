@@ -36,6 +36,8 @@ json of_section(Section section) {
     case Section::source: return all["definitions"]["source"];
     case Section::targets: return all["definitions"]["targets"];
     case Section::host: return all["definitions"]["host"];
+    case Section::overlay: return all["definitions"]["overlay"];
+    case Section::accept: return all["definitions"]["accept"];
     case Section::invariants: return all["definitions"]["invariants"];
     case Section::settings: return all["definitions"]["settings"];
     case Section::transport: return all["definitions"]["transport"];
@@ -50,6 +52,10 @@ json manifest_with(Section section, const std::string& key, const json& value) {
     case Section::source: m["source"] = {{"host", "ct200"}}; m["source"][key] = value; break;
     case Section::targets: m["targets"] = {{"hosts", {"web-01"}}}; m["targets"][key] = value; break;
     case Section::host: m["targets"] = {{{"host", "web-01"}}}; m["targets"][0][key] = value; break;
+    case Section::overlay: m["overlays"] = {{{"from", "ct129:/root/venv"}, {"packages", {"torch"}}}}; m["overlays"][0][key] = value;
+      m["targets"] = {{{"host", "web-01"}, {"gpu", {"10.3"}}}};
+      break;
+    case Section::accept: m["accept"] = {{{"code", "conflicts"}}}; m["accept"][0][key] = value; break;
     case Section::invariants: m["invariants"] = {{key, value}}; break;
     case Section::settings: m["settings"] = {{key, value}}; break;
     case Section::transport: m["settings"] = {{"transport", {{key, value}}}}; break;

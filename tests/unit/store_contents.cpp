@@ -291,14 +291,14 @@ TEST_CASE("same host: contents are read from another folder of the machine, at p
   env.folder.write("source/elsewhere", "two");
   Desired to = desired({"lib/a.py=one", "lib/b.py=two", "lib/c.py=two"});
   to.texts.clear();
-  env.settings.same_host = env.folder.path("source");
-  env.settings.same_host_paths = {{static_cast<u32>(*to.tree.index_of(rel("lib/c.py"))), rel("elsewhere")}};
+  const std::string source = env.folder.path("source");
+  env.settings.host_folders = {{source, {{static_cast<u32>(*to.tree.index_of(rel("lib/c.py"))), rel("elsewhere")}}}, {source, {}}};
   CHECK(env.apply(to) == "");
   Desired changed = desired({"lib/a.py=1"});
-  env.settings.same_host_paths.clear();
-  CHECK(env.apply(changed) == "source_changed: '" + env.folder.path("source") + "/lib/a.py' is not what it was when it was scanned");
+  env.settings.host_folders = {{source, {}}};
+  CHECK(env.apply(changed) == "source_changed: '" + source + "/lib/a.py' is not what it was when it was scanned");
   CHECK(differences(to.tree, env.path) == "");
-  CHECK(env.apply(desired({"lib/missing=1"})).starts_with("source_changed: '" + env.folder.path("source") + "/lib/missing'"));
+  CHECK(env.apply(desired({"lib/missing=1"})).starts_with("source_changed: '" + source + "/lib/missing'"));
 }
 
 TEST_CASE("leftovers: what an abandoned run received is used by rename and not sent again") {

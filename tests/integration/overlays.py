@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Overlays: packages of one environment laid onto another, swapped in together or refused by name."""
+import os
+import pathlib
+import sys
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+import harness
+import trees
+import dists
+
+
+class Overlays(harness.Case):
+    """A base with a torch that pins a triton and a library, a neighbour that lives beside them, and an origin with a newer torch."""
+
+    def setUp(self):
+        super().setUp()
+        self.other = self.root / "other/env"
+        dists.make_env(self.src)
+        dists.install(self.src, "torch", "2.9.1", {"torch/__init__.py": "V = '2.9.1'\n", "torch/old.py": "", "functorch/__init__.py": ""},
+                      requires=["triton==3.5.1", "nvidia-nccl-cu12==2.27"], scripts={"torchrun": "torch.run:main"})
+        dists.install(self.src, "triton", "3.5.1", {"triton/__init__.py": "V = '3.5.1'\n"})
+        dists.install(self.src, "nvidia-nccl-cu12", "2.27", {"nvidia/nccl/lib/libnccl.so.2": b"cu12" * 900})
+        dists.install(self.src, "nvidia-ml-py", "13.0", {"pynvml.py": "V = 1\n", "nvidia/ml/x.py": ""})
+        dists.install(self.src, "neighbour", "1.0", {"neighbour/__init__.py": "import torch\nV = torch.V\n"}, requires=["torch>=2"])
+        dists.make_env(self.other)
+        dists.install(self.other, "torch", "2.10.0", {"torch/__init__.py": "V = '2.10.0'\n", "torch/new.py": "", "torch/run.py": "def main():\n    print('ran')\n"},
+                      requires=["triton==3.6.0", "nvidia-nccl-cu13==2.28; platform_system == 'Linux'"], scripts={"torchrun": "torch.run:main"})
+        dists.install(self.other, "triton", "3.6.0", {"triton/__init__.py": "V = '3.6.0'\n"})
+        dists.install(self.other, "nvidia-nccl-cu13", "2.28", {"nvidia/nccl/lib/libnccl.so.2": b"cu13" * 900})
+        dists.install(self.other, "stranger", "1.0", {"stranger.py": ""})
+
+    def overlay(self, **keys):
+        origin = keys.pop("origin", self.other)
+        lines = "".join(f", {key}: {value}" for key, value in keys.items())
+        return f"overlays:\n  - {{from: '{origin}', packages: [torch]{lines}}}\n"
+
+    def expected(self):
+        """What an installer would leave: the newer torch and its pins, the neighbours of the base."""
+        env = self.root / "expected/env"
+        dists.make_env(env)
+        for name in ("nvidia-ml-py", "neighbour"):
+            dists.copy(self.src, env, name)
+        for name in ("torch", "triton", "nvidia-nccl-cu13"):
+            dists.copy(self.other, env, name)
+        return env
+
+    def assert_laid(self, path):
+        # Scripts and the RECORD rows that list them name the path.
+        skip = ("pyvenv.cfg", "bin/torchrun", f"{trees.SITE}/torch-2.10.0.dist-info/RECORD")
+        there, wanted = (trees.snapshot(p, skip=skip) for p in (path, self.expected()))
+        wanted = {n: e for n, e in wanted.items() if not n.startswith("bin/")}
+        there = {n: e for n, e in there.items() if not n.startswith("bin/")}
+        self.assert_same_tree(there, wanted)
+        self.assertEqual(trees.python(path, "import neighbour, triton; print(neighbour.V, triton.V)"), "2.10.0 3.6.0")
+        self.assertEqual(dists.broken_rows(path), [])
+        self.assertEqual((path / "bin/torchrun").read_text().splitlines()[0], f"#!{path}/bin/python")
+        self.assertEqual(dists.run(path / "bin/torchrun"), "ran")
+
+
+class OntoASource(Overlays):
+    def test_a_package_comes_with_its_pins_and_what_only_the_old_one_needed_leaves(self):
+        self.manifest(extra=self.overlay())
+        run = self.apply()
+        packages = {p["name"]: (p["change"], p["from"], p["to"]) for p in run.plan()["packages"]}
+        self.assertEqual(packages["torch"], ("added", None, "2.10.0"))
+        self.assertNotIn("nvidia-nccl-cu12", packages)
+        self.assert_laid(self.dst)
+        self.assertEqual(self.apply().outcome()["result"], "unchanged")
+
+    def test_an_overlay_that_is_added_later_changes_its_packages_alone(self):
+        self.manifest()
+        self.apply()
+        before = trees.inodes(self.dst)
+        self.manifest(extra=self.overlay())
+        run = self.apply()
+        packages = {p["name"]: (p["change"], p["from"], p["to"]) for p in run.plan()["packages"]}
+        self.assertEqual(packages, {"torch": ("changed", "2.9.1", "2.10.0"), "triton": ("changed", "3.5.1", "3.6.0"),
+                                    "nvidia-nccl-cu12": ("removed", "2.27", None), "nvidia-nccl-cu13": ("added", None, "2.28")})
+        why = {p["name"]: p["why"] for p in run.plan()["packages"]}
+        self.assertEqual(why["triton"], "torch 2.10.0 pins triton==3.6.0")
+        self.assertEqual(why["nvidia-nccl-cu12"], "only torch 2.9.1 needed it")
+        self.assert_laid(self.dst)
+        after = trees.inodes(self.dst)
+        self.assertEqual([p for p in after if "neighbour" in p and after[p] != before[p]], [])
+        self.envsync("rollback", self.manifest_file, "-y")
+        self.assert_same_tree(self.src, self.dst)
+
+    def test_an_overlay_crosses_hosts(self):
+        self.server("alpha")
+        self.server("beta")
+        self.manifest(targets=["alpha"], source=f"local:{self.src}", extra=self.overlay(origin=f"beta:{self.other}"))
+        self.apply()
+        self.assert_laid(self.dst)
+
+    def test_what_the_origin_lacks_is_refused_by_name_and_nothing_is_changed(self):
+        (self.other / trees.SITE / "torch/new.py").unlink()
+        self.manifest(extra=self.overlay())
+        run = self.apply(rc=13)
+        error = run.outcome()["error"]
+        self.assertEqual(error["code"], "overlay_refused")
+        self.assertTrue(any(c.startswith("incomplete: 'torch 2.10.0' lacks 1 of its files in the origin") for c in error["causes"]), error)
+        self.assertTrue(any("accept: [{code: incomplete" in h for h in error["hints"]), error)
+        self.assertFalse(self.dst.exists())
+
+    def test_a_finding_is_taken_by_accept_and_an_entry_that_takes_none_is_a_warning(self):
+        (self.other / trees.SITE / "torch/new.py").unlink()
+        self.manifest(extra=self.overlay() + "accept: [{code: incomplete, files: '**/torch/**', why: not used}, {code: conflicts}]\n")
+        run = self.apply()
+        self.assertTrue(any("accepted: not used" in f["what"] for f in run.plan()["findings"]), run.plan()["findings"])
+        self.assertTrue(any("'conflicts'" in p["error"]["what"] for p in run.of("problem")), run.of("problem"))
+
+    def test_a_pattern_that_matches_nothing_is_refused(self):
+        self.manifest(extra=self.overlay().replace("[torch]", "[torhc]"))
+        run = self.apply(rc=13)
+        self.assertTrue(any("'torhc' matches no distribution" in c for c in run.outcome()["error"]["causes"]), run)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
