@@ -10,7 +10,7 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 show() { printf '$ envsync %s\n' "${*/#$work/…}"; "$envsync" "$@"; }
 
 packages=(g++ cmake ninja-build libexpected-dev libfmt-dev libspdlog-dev libxxhash-dev libzstd-dev libminizip-dev libyaml-cpp-dev libprotobuf-dev
-  protobuf-compiler libcli11-dev nlohmann-json3-dev doctest-dev python3 python3-venv ca-certificates)
+  protobuf-compiler libssh-dev libssl-dev libcli11-dev nlohmann-json3-dev doctest-dev python3 python3-venv ca-certificates)
 missing=()
 for name in "${packages[@]}"; do
   [[ $(dpkg-query -W -f '${db:Status-Status}' "$name" 2>/dev/null) == installed ]] || missing+=("$name")

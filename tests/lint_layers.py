@@ -20,6 +20,7 @@ FOREIGN = [
     (r"^(google/protobuf/.*|messages\.pb\.h)$", {"format"}),
     (r"^yaml-cpp/.*", {"manifest"}),
     (r"^minizip/.*", {"wheel"}),
+    (r"^(libssh/.*|openssl/.*)$", {"transport"}),
     (r"^(CLI/.*|nlohmann/.*|spdlog/.*)$", {"cli"}),
     (r"^(fmt/.*|tl/.*)$", None),
     # File and process calls on trees live in one room, so that a test can let each of them fail. A channel makes its descriptors

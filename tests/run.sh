@@ -23,8 +23,8 @@ say() { echo "== $*"; }
 
 packages=(
   g++ cmake ninja-build libexpected-dev libfmt-dev libspdlog-dev libxxhash-dev libzstd-dev libminizip-dev libyaml-cpp-dev libprotobuf-dev
-  protobuf-compiler libcli11-dev nlohmann-json3-dev doctest-dev
-  python3 python3-venv ca-certificates openssh-client openssh-server rsync git e2fsprogs xfsprogs btrfs-progs mount util-linux
+  protobuf-compiler libssh-dev libssl-dev libcli11-dev nlohmann-json3-dev doctest-dev
+  python3 python3-venv ca-certificates openssh-client openssh-server csh rsync git e2fsprogs xfsprogs btrfs-progs mount util-linux
 )
 presets=(release asan tsan)
 asan_tests='^(unit\.|integration\.local$)'

@@ -21,6 +21,18 @@ Answer Dispatcher::ask(Question question) {
   return answer.get();
 }
 
+std::optional<std::string> Dispatcher::secret(SecretQuestion question) {
+  auto asked = std::make_shared<AskedSecret>();
+  asked->question = std::move(question);
+  auto answer = asked->answer.get_future();
+  {
+    const std::lock_guard lock(mutex_);
+    items_.emplace_back(asked);
+    changed_.notify_all();
+  }
+  return answer.get();
+}
+
 void Dispatcher::pump() {
   for (;;) {
     Item item;
@@ -32,9 +44,10 @@ void Dispatcher::pump() {
       items_.pop_front();
     }
     if (auto* event = std::get_if<Event>(&item)) observer_->on(*event);
+    else if (auto* asked = std::get_if<std::shared_ptr<Asked>>(&item)) (*asked)->answer.set_value(observer_->ask((*asked)->question));
     else {
-      auto& asked = *std::get<std::shared_ptr<Asked>>(item);
-      asked.answer.set_value(observer_->ask(asked.question));
+      auto& secret = *std::get<std::shared_ptr<AskedSecret>>(item);
+      secret.answer.set_value(observer_->secret(secret.question));
     }
   }
 }

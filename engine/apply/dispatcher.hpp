@@ -20,8 +20,9 @@ class Dispatcher {
 
   /// From any thread.
   void on(Event event);
-  /// From any thread but the pumping one; waits for the answer.
+  /// These two from any thread but the pumping one; they wait for the answer.
   Answer ask(Question question);
+  std::optional<std::string> secret(SecretQuestion question);
   /// On the caller's thread: hands events on until finish() was called and the queue is empty.
   void pump();
   /// No host thread will call again.
@@ -32,7 +33,11 @@ class Dispatcher {
     Question question;
     std::promise<Answer> answer;
   };
-  using Item = std::variant<Event, std::shared_ptr<Asked>>;
+  struct AskedSecret {
+    SecretQuestion question;
+    std::promise<std::optional<std::string>> answer;
+  };
+  using Item = std::variant<Event, std::shared_ptr<Asked>, std::shared_ptr<AskedSecret>>;
   Observer* observer_;  // outlives this
   std::mutex mutex_;    // all below
   std::condition_variable changed_;

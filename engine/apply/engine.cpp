@@ -112,6 +112,7 @@ Report EngineImpl::with_run(const std::string& verb, const ManifestText& text, c
   run.manifest = &*manifest;
   run.options = &options;
   run.transport = std::move(*transport);
+  run.transport.ask = asker(dispatcher);
   run.dispatcher = &dispatcher;
   run.stop = stop;
   run.files = &files_;

@@ -22,6 +22,7 @@ Result<InitReply> EngineImpl::init(const InitRequest& request, const RunOptions&
   run.operator_name = operator_name();
   run.manifest = &manifest;
   run.options = &options;
+  run.transport.ask = asker(dispatcher);
   run.dispatcher = &dispatcher;
   run.stop = stop;
   run.files = &files_;

@@ -23,6 +23,19 @@ std::string new_run_id() {
 
 std::string operator_name() { return os::user_name() + "@" + os::hostname(); }
 
+transport::Asker asker(Dispatcher& dispatcher) {
+  return [&dispatcher](const transport::Prompt& prompt) -> std::optional<std::string> {
+    if (prompt.kind != transport::Prompt::Kind::yes_no)
+      return dispatcher.secret({prompt.host, prompt.text, prompt.kind == transport::Prompt::Kind::visible});
+    switch (dispatcher.ask({QuestionKind::host_key, prompt.host, prompt.text})) {
+      case Answer::yes: return "yes";
+      case Answer::no: return "no";
+      case Answer::cannot_ask: break;
+    }
+    return std::nullopt;
+  };
+}
+
 transport::Host transport_host(const manifest::Host& host, const manifest::Manifest& manifest, const RunOptions& options) {
   transport::Host out;
   out.name = host.name;
@@ -30,6 +43,7 @@ transport::Host transport_host(const manifest::Host& host, const manifest::Manif
   out.host = host.host;
   out.port = host.port;
   out.jump = host.jump;
+  out.sudo = host.sudo;
   out.identity = host.identity.empty() ? options.identity : host.identity;
   const manifest::Transport& wanted = host.transport ? *host.transport : manifest.settings.transport;
   if (host.is_local) {
@@ -37,8 +51,12 @@ transport::Host transport_host(const manifest::Host& host, const manifest::Manif
   } else if (wanted.kind == manifest::TransportKind::command && options.transport.empty()) {
     out.kind = transport::Kind::command;
     out.command = wanted.command;
-  } else {
+  } else if (options.transport.empty() ? wanted.kind == manifest::TransportKind::openssh : options.transport == "openssh") {
     out.kind = transport::Kind::openssh;
+  } else if (options.transport.empty() ? wanted.kind == manifest::TransportKind::libssh : options.transport == "libssh") {
+    out.kind = transport::Kind::libssh;
+  } else {
+    out.kind = transport::Kind::automatic;
   }
   return out;
 }

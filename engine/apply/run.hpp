@@ -47,6 +47,8 @@ void note_accepts(Run& run, const std::vector<bool>& used);
 /// Says which entries took nothing, where every one of `hosts` hosts had a plan.
 void tell_unused_accepts(Run& run, std::size_t hosts);
 
+/// What a connection asks goes to the run's observer. `dispatcher` outlives the options.
+transport::Asker asker(Dispatcher& dispatcher);
 transport::Host transport_host(const manifest::Host& host, const manifest::Manifest& manifest, const RunOptions& options);
 
 /// A connection past its first scan.

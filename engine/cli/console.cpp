@@ -174,19 +174,35 @@ void Console::show(const PrunedEvent& pruned) {
   print(pruned_text(pruned, options_.view, options_.out_palette));
 }
 
+std::optional<std::string> Console::ask_for_line(std::unique_lock<std::mutex>& lock, const std::string& text,
+                                                 const std::function<std::optional<std::string>(std::stop_token)>& read) {
+  terminal_.erase();
+  io_->err(text);
+  is_asking_ = true;
+  // No lock while a person thinks: a signal's note must get through.
+  lock.unlock();
+  std::optional<std::string> line = read(options_.stop);
+  lock.lock();
+  is_asking_ = false;
+  if (!line) io_->err("\n");
+  return line;
+}
+
+std::optional<std::string> Console::secret(const SecretQuestion& question) {
+  std::unique_lock lock(mutex_);
+  if (!options_.can_ask) return std::nullopt;
+  auto answer = ask_for_line(lock, safe(question.text) + ": ", question.is_echoed ? io_->read_line : io_->read_secret);
+  terminal_.draw();
+  return answer;
+}
+
 Answer Console::ask(const Question& question) {
   std::unique_lock lock(mutex_);
-  Answer answer = options_.assumes_yes ? Answer::yes : Answer::cannot_ask;
-  if (!options_.assumes_yes && options_.can_ask) {
-    terminal_.erase();
-    io_->err(safe(question.text) + " [y/N] ");
-    is_asking_ = true;
-    // No lock while a person thinks: a signal's note must get through.
-    lock.unlock();
-    std::optional<std::string> line = io_->read_line(options_.stop);
-    lock.lock();
-    is_asking_ = false;
-    if (!line) io_->err("\n");
+  // A host key is for a person to compare, whatever else a "yes to all" stands for.
+  const bool is_answered = options_.assumes_yes && question.kind != QuestionKind::host_key;
+  Answer answer = is_answered ? Answer::yes : Answer::cannot_ask;
+  if (!is_answered && options_.can_ask) {
+    const std::optional<std::string> line = ask_for_line(lock, safe(question.text) + " [y/N] ", io_->read_line);
     std::string word = line.value_or("");
     std::erase_if(word, [](char c) { return c == ' ' || c == '\t' || c == '\r'; });
     std::ranges::transform(word, word.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });

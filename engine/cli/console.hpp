@@ -35,6 +35,7 @@ class Console final : public Observer {
 
   void on(const Event& event) override;
   Answer ask(const Question& question) override;
+  std::optional<std::string> secret(const SecretQuestion& question) override;
 
   /// From another thread: time passed.
   void tick();
@@ -48,6 +49,8 @@ class Console final : public Observer {
   void show_error(const Error& error);
 
  private:
+  std::optional<std::string> ask_for_line(std::unique_lock<std::mutex>& lock, const std::string& text,
+                                          const std::function<std::optional<std::string>(std::stop_token)>& read);
   void show(const PlanEvent&);
   void show(const PhaseEvent&);
   void show(const ProgressEvent&);

@@ -21,6 +21,8 @@ struct Io {
   std::function<void(std::string_view)> err;  // progress, notes, errors; called from one thread at a time, but not always the same
   /// One line of standard input without its newline; nullopt at its end or when the run is asked to stop.
   std::function<std::optional<std::string>(std::stop_token)> read_line;
+  /// The same, and what is typed is not shown.
+  std::function<std::optional<std::string>(std::stop_token)> read_secret;
   bool in_is_terminal = false, out_is_terminal = false, err_is_terminal = false;
   std::function<TerminalSize()> terminal_size;
   std::function<std::string(const std::string&)> environment;  // empty where unset

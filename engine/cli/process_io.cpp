@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +14,7 @@
 
 #include <fmt/format.h>
 
+#include "base/guard.hpp"
 #include "cli/error_text.hpp"
 
 namespace envsync::cli {
@@ -58,6 +60,18 @@ std::optional<std::string> read_line(const std::stop_token& stop) {
   return std::nullopt;
 }
 
+/// The terminal says nothing of what is typed, also where the process is stopped meanwhile: it comes back to the same state.
+std::optional<std::string> read_secret(const std::stop_token& stop) {
+  termios before{};
+  if (::tcgetattr(STDIN_FILENO, &before) != 0) return std::nullopt;
+  termios quiet = before;
+  quiet.c_lflag &= ~static_cast<tcflag_t>(ECHO);
+  quiet.c_lflag |= ECHONL;
+  if (::tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet) != 0) return std::nullopt;
+  const ScopeGuard restore([&] { ::tcsetattr(STDIN_FILENO, TCSANOW, &before); });
+  return read_line(stop);
+}
+
 /// A stream that the caller closed would be given to the first file we open, and our messages be written into it.
 void keep_standard_streams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd)
@@ -78,6 +92,7 @@ ProcessIo::ProcessIo() {
   };
   io_.err = [](std::string_view text) { write_all(STDERR_FILENO, text); };
   io_.read_line = [](std::stop_token stop) { return read_line(stop); };
+  io_.read_secret = [](std::stop_token stop) { return read_secret(stop); };
   io_.in_is_terminal = ::isatty(STDIN_FILENO) == 1;
   io_.out_is_terminal = ::isatty(STDOUT_FILENO) == 1;
   io_.err_is_terminal = ::isatty(STDERR_FILENO) == 1;

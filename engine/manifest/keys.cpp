@@ -20,7 +20,7 @@ constexpr std::array kManifestKeys = {Key{"version"}, Key{"name"}, Key{"path"}, 
 constexpr std::array kSourceKeys = {Key{"host"}, Key{"path"}, Key{"exclude"}, Key{"bytecode"}};
 constexpr std::array kTargetsKeys = {Key{"path"}, Key{"hosts"}, Key{"hosts_from", kLater}};
 constexpr std::array kHostKeys = {Key{"host"}, Key{"user"}, Key{"port"}, Key{"path"}, Key{"jump"}, Key{"identity"}, Key{"transport"},
-                                  Key{"gpu"}, Key{"sudo", kLater}};
+                                  Key{"gpu"}, Key{"sudo"}};
 constexpr std::array kOverlayKeys = {Key{"name"}, Key{"from"}, Key{"packages"}, Key{"closure"}, Key{"evict"}, Key{"roots"}, Key{"incomplete"},
                                      Key{"conflicts"}, Key{"unmanaged"}, Key{"hosts"}, Key{"gpu"}};
 constexpr std::array kAcceptKeys = {Key{"code"}, Key{"files"}, Key{"hosts"}, Key{"why"}};

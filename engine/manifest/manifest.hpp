@@ -16,7 +16,7 @@
 
 namespace envsync::manifest {
 
-enum class TransportKind : u8 { automatic, openssh, command };
+enum class TransportKind : u8 { automatic, libssh, openssh, command };
 struct Transport {
   TransportKind kind = TransportKind::automatic;
   std::vector<std::string> command;
@@ -31,6 +31,7 @@ struct Host {
   std::string path;        // empty: the manifest's
   std::string jump, identity;
   std::optional<Transport> transport;
+  bool sudo = false;
   std::vector<std::string> gpu;  // compute capabilities that it is declared to have: "10.3"
   Location where;
 };

@@ -49,11 +49,12 @@ void read_reaching(const Fields& fields, Host& host, Problems& problems) {
     (key == "jump" ? host.jump : host.identity) = *text;
   }
   if (const Field* field = fields.find("transport")) host.transport = read_transport(*field, problems);
+  if (const Field* field = fields.find("sudo")) host.sudo = read_flag(named(*field), problems).value_or(false);
 }
 
 /// This machine is not reached by anything.
 void check_local(const Fields& fields, Problems& problems) {
-  for (const std::string_view key : {"user", "port", "jump", "identity", "transport"}) {
+  for (const std::string_view key : {"user", "port", "jump", "identity", "transport", "sudo"}) {
     const Field* field = fields.find(key);
     if (field == nullptr) continue;
     problems.report(field->key_mark, fmt::format("'local' is this machine and takes no '{}'", key))
@@ -191,17 +192,17 @@ std::string read_path(const Field* field, Problems& problems) {
 }
 
 std::optional<Transport> read_transport(const Field& field, Problems& problems) {
-  static constexpr Word<TransportKind> kWords[] = {{"auto", TransportKind::automatic}, {"openssh", TransportKind::openssh}};
-  static constexpr std::string_view kLater[] = {"libssh"};
+  static constexpr Word<TransportKind> kWords[] = {
+      {"auto", TransportKind::automatic}, {"libssh", TransportKind::libssh}, {"openssh", TransportKind::openssh}};
   Transport transport;
   if (field.value.kind != Node::Kind::map) {
-    read_word(&field, kWords, kLater, transport.kind, problems);
+    read_word(&field, kWords, {}, transport.kind, problems);
     return transport;
   }
   const Fields fields(field.value, Section::transport, problems);
   const Field* command = fields.find("command");
   if (command == nullptr || command->value.kind != Node::Kind::list || command->value.items.empty()) {
-    problems.report(command == nullptr ? fields.mark() : command->value.mark, "'transport' takes auto, openssh or {command: [program, argument...]}");
+    problems.report(command == nullptr ? fields.mark() : command->value.mark, "'transport' takes auto, libssh, openssh or {command: [program, argument...]}");
     return std::nullopt;
   }
   transport.kind = TransportKind::command;

@@ -73,6 +73,7 @@ std::string_view schema() {
         "jump": {"type": "string", "minLength": 1, "examples": ["bastion"], "description": "As ssh -J."},
         "identity": {"type": "string", "pattern": "^(/|~/).+", "examples": ["~/.ssh/id_ed25519"], "description": "As ssh -i."},
         "transport": {"$ref": "#/definitions/short_or_long_transport"},
+        "sudo": {"type": "boolean", "default": false, "description": "true: the agent is started by sudo -n, and is root there."},
         "gpu": {"$ref": "#/definitions/gpu", "description": "The compute capabilities of its GPUs, for overlays that ask for them."}
       }
     },
@@ -109,7 +110,7 @@ std::string_view schema() {
     },
     "short_or_long_transport": {
       "examples": ["openssh"],
-      "oneOf": [{"enum": ["auto", "openssh"]}, {"$ref": "#/definitions/transport"}]
+      "oneOf": [{"enum": ["auto", "libssh", "openssh"]}, {"$ref": "#/definitions/transport"}]
     },
     "transport": {
       "type": "object",

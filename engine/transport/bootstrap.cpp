@@ -112,8 +112,8 @@ Result<AgentFile> look_at_agent(const std::string& path, const std::string& dige
   return AgentFile{path, digest, stat.size, machine_of(std::span(header).first(got))};
 }
 
-std::string bootstrap_line(const AgentFile& agent, std::string_view token, ByteView first_request) {
-  std::string line = "exec sh -c '";
+std::string bootstrap_line(const AgentFile& agent, std::string_view token, ByteView first_request, bool sudo) {
+  std::string line = sudo ? "exec sudo -n sh -c '" : "exec sh -c '";
   line += kScript;
   replace_all(line, "@T1@", token.substr(0, token.size() / 2));
   replace_all(line, "@T2@", token.substr(token.size() / 2));

@@ -31,8 +31,9 @@ struct AgentFile {
 };
 Result<AgentFile> look_at_agent(const std::string& path, const std::string& digest);
 
-/// `exec sh -c '...' sh BASE64...`: one line without its newline, which sh, csh and fish read alike.
-std::string bootstrap_line(const AgentFile&, std::string_view token, ByteView first_request);
+/// `exec sh -c '...' sh BASE64...`: one line without its newline, which sh, csh and fish read alike. `sudo`: by `sudo -n`, so that
+/// all of it, the folder that the agent is kept in too, is root's.
+std::string bootstrap_line(const AgentFile&, std::string_view token, ByteView first_request, bool sudo);
 
 struct Answer { std::string word, detail; };
 /// Reads through the newline of the next answer and not a byte beyond; nullopt where the stream ended before. Errors:

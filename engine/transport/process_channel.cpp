@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <thread>
 
 #include <fcntl.h>
 
@@ -12,7 +13,6 @@ namespace envsync::transport {
 namespace {
 
 constexpr Seconds kGoodbye{1};
-constexpr Seconds kLastWords{0.3};
 
 struct Wires { os::Fd child_in, child_out; std::unique_ptr<channel::Channel> near; };
 
@@ -34,21 +34,6 @@ Result<Wires> make_wires(ProcessChannel::Wiring wiring) {
 
 }  // namespace
 
-void BoundedText::append(std::string_view text) {
-  const std::lock_guard lock(mutex_);
-  const std::size_t to_head = std::min(text.size(), kHeadBytes - head_.size());
-  head_ += text.substr(0, to_head);
-  tail_ += text.substr(to_head);
-  if (tail_.size() <= kTailBytes) return;
-  tail_.erase(0, tail_.size() - kTailBytes);
-  is_cut_ = true;
-}
-
-std::string BoundedText::text() const {
-  const std::lock_guard lock(mutex_);
-  return is_cut_ ? head_ + "\n[...]\n" + tail_ : head_ + tail_;
-}
-
 Result<std::unique_ptr<ProcessChannel>> ProcessChannel::start(const std::vector<std::string>& argv, Wiring wiring, bool own_group) {
   TRY(Wires wires, make_wires(wiring));
   TRY(auto errors, os::make_pipe());
@@ -56,29 +41,13 @@ Result<std::unique_ptr<ProcessChannel>> ProcessChannel::start(const std::vector<
   std::unique_ptr<ProcessChannel> started(new ProcessChannel);
   TRY(started->child_, os::spawn(argv, {.in = wires.child_in.get(), .out = out, .err = errors.write.get()}, own_group));
   started->stream_ = std::move(wires.near);
-  started->errors_ = channel::make_fd_channel(std::move(errors.read), os::Fd());
-  std::promise<void> drained;
-  started->drained_ = drained.get_future();
-  started->drainer_ = std::thread([self = started.get(), done = std::move(drained)]() mutable {
-    self->drain();
-    done.set_value();
-  });
+  started->stderr_ = std::make_unique<Drain>(std::move(errors.read));
   return started;
 }
 
 ProcessChannel::~ProcessChannel() {
   stream_.reset();
   if (!child_.wait(deadline_in(kGoodbye))) child_.release();
-  stop_draining();
-}
-
-void ProcessChannel::drain() {
-  std::array<std::byte, 4096> buffer;
-  for (;;) {
-    const auto got = errors_->read(buffer, kNoDeadline);
-    if (!got || *got == 0) return;
-    stderr_log_->append(as_text(std::span(buffer).first(*got)));
-  }
 }
 
 std::optional<int> ProcessChannel::finish(Seconds patience) {
@@ -87,16 +56,8 @@ std::optional<int> ProcessChannel::finish(Seconds patience) {
     child_.kill_now();
     child_.wait(kNoDeadline);
   }
-  stop_draining();
+  stderr_->stop();
   return status;
-}
-
-void ProcessChannel::stop_draining() {
-  if (!drainer_.joinable()) return;
-  // A process that the child left behind, as a persisting master of ssh, may hold the pipe open for ever.
-  drained_.wait_for(kLastWords);
-  errors_->abort();
-  drainer_.join();
 }
 
 Result<Captured> capture(const std::vector<std::string>& argv, Seconds patience, std::size_t limit) {

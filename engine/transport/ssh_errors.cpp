@@ -2,6 +2,7 @@
 // OpenSSH says by its exit status only that it failed (255); why is in its words on stderr, which are not translated.
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 
 #include <fmt/format.h>
 
@@ -37,17 +38,13 @@ std::string forget_command(const Host& host, std::string_view text) {
 }
 
 Error changed_key(const Host& host, std::string_view text) {
-  Error error(ErrorCode::host_key_mismatch, fmt::format("'{}' presented a different host key than the one known", host.name));
-  error.where = offending_key(text);
   const std::size_t offered = text.find("SHA256:");
+  std::string_view fingerprint;
   if (offered != std::string_view::npos) {
-    auto fingerprint = text.substr(offered, text.substr(offered).find_first_of(" \r\n"));
+    fingerprint = text.substr(offered, text.substr(offered).find_first_of(" \r\n"));
     if (fingerprint.ends_with('.')) fingerprint.remove_suffix(1);
-    error.at_notes.push_back(fmt::format("offered {}", printable(fingerprint)));
   }
-  error.notes.emplace_back("envsync did not authenticate and sent nothing");
-  error.hints.push_back(fmt::format("verify the new fingerprint out of band, then run `{}`", printable(forget_command(host, text))));
-  return error;
+  return changed_key_error(host, fingerprint, offending_key(text), forget_command(host, text));
 }
 
 Error revoked_key(const Host& host, std::string_view text) {
@@ -74,6 +71,18 @@ Error refused_login(const Host& host, const Options& options, std::string_view t
   return error;
 }
 
+/// The step that failed, and what to look at.
+struct Step { std::string_view words, what, hint; };
+constexpr Step kSteps[] = {
+    {"Could not resolve hostname", "its name does not resolve", "correct the name in the manifest, or give it a HostName in ssh_config"},
+    {"Connection refused", "no TCP connection", "see that the host is up and that its sshd listens on that port"},
+    {"No route to host", "no TCP connection", "see that the host is up and that the network leads there"},
+    {"Network is unreachable", "no TCP connection", "see that the network leads there"},
+    {"timed out", "no TCP connection", "see that the host is up and that no firewall is between"},
+    {"Unable to negotiate", "no key exchange with the server", ""},
+    {"kex_exchange_identification", "no key exchange with the server", "see whether the server limits connections (MaxStartups, PerSourcePenalties)"},
+};
+
 }  // namespace
 
 std::vector<std::string> last_lines(std::string_view text) {
@@ -90,6 +99,15 @@ std::vector<std::string> last_lines(std::string_view text) {
   return lines;
 }
 
+Error changed_key_error(const Host& host, std::string_view offered, std::optional<Location> known, std::string_view forget) {
+  Error error(ErrorCode::host_key_mismatch, fmt::format("'{}' presented a different host key than the one known", host.name));
+  error.where = std::move(known);
+  if (!offered.empty()) error.at_notes.push_back(fmt::format("offered {}", printable(offered)));
+  error.notes.emplace_back("envsync did not authenticate and sent nothing");
+  if (!forget.empty()) error.hints.push_back(fmt::format("verify the new fingerprint out of band, then run `{}`", printable(forget)));
+  return error;
+}
+
 Error ssh_error(const Host& host, const Options& options, std::string_view text) {
   if (has(text, "REMOTE HOST IDENTIFICATION HAS CHANGED")) return changed_key(host, text);
   if (has(text, "REVOKED HOST KEY")) return revoked_key(host, text);
@@ -98,6 +116,11 @@ Error ssh_error(const Host& host, const Options& options, std::string_view text)
     return refused_login(host, options, text);
   Error error(ErrorCode::connect_failed, fmt::format("cannot reach '{}'", host.name));
   error.causes = last_lines(text);
+  const auto* const step = std::ranges::find_if(kSteps, [&](const Step& one) { return has(text, one.words); });
+  if (step != std::end(kSteps)) {
+    error.what += fmt::format(": {}", step->what);
+    if (!step->hint.empty()) error.hints.emplace_back(step->hint);
+  }
   error.hints.push_back(fmt::format("run `{} true`", ssh_to_paste(host, options)));
   return error;
 }

@@ -22,7 +22,7 @@ struct Route {
   std::string target;
   bool same_host = false; // the target's agent reads the source itself
   bool relayed = false;   // both remote: passes through this machine, nothing stored
-  std::string transport;  // "local", "openssh", "command"
+  std::string transport;  // "local", "libssh", "openssh", "command"
   std::string transport_reason;
 };
 
@@ -177,7 +177,7 @@ struct SummaryEvent {
 using Event = std::variant<PlanEvent, PhaseEvent, ProgressEvent, ProblemEvent, Outcome, StatusEvent, GenerationEvent,
                            DifferenceEvent, FindingEvent, PrunedEvent, SummaryEvent>;
 
-enum class QuestionKind : u8 { adopt, discard_drift, delete_many, roll_back, remove_state };
+enum class QuestionKind : u8 { adopt, discard_drift, delete_many, roll_back, remove_state, host_key };
 struct Question {
   QuestionKind kind = QuestionKind::adopt;
   std::string host;
@@ -185,13 +185,23 @@ struct Question {
 };
 enum class Answer : u8 { no, yes, cannot_ask };
 
+/// A password, a passphrase, or what else a server wants to know before it lets us in.
+struct SecretQuestion {
+  std::string host;
+  std::string text;         // one line
+  bool is_echoed = false;   // the answer may be seen
+};
+
 /// Listens to a run. The engine calls it from one thread at a time and never while it holds a lock of its own.
 class Observer {
  public:
   virtual ~Observer() = default;
   virtual void on(const Event& event) = 0;
   /// Must give Answer::cannot_ask where nobody can be asked; the engine then refuses and names the flag.
+  /// A "yes" to all questions must not answer QuestionKind::host_key: that is a person's to compare.
   virtual Answer ask(const Question& question) = 0;
+  /// nullopt where nobody can be asked, or the person gives up.
+  virtual std::optional<std::string> secret(const SecretQuestion&) { return std::nullopt; }
 };
 
 std::string_view name(Guarantee);

@@ -112,13 +112,10 @@ TEST_CASE("what the design has and this version has not is an error that says so
   for (const char* key : {"checks: []", "before: [x]", "after: [x]"}) {
     CHECK(messages(head("targets: [b]\n") + key + "\n").find("is not built yet in this version") != std::string::npos);
   }
-  for (const char* host : {"sudo: true"}) {
-    CHECK(messages(head(fmt::format("targets: [{{host: b, {}}}]\n", host))).find("is not built yet in this version") != std::string::npos);
-  }
   for (const char* invariant : {"relocate: true", "checks_fallback: refuse", "interpreter: ship", "atomic: best", "atomic: brief-gap"}) {
     CHECK(messages(head(fmt::format("targets: [b]\ninvariants: {{{}}}\n", invariant))).find("is not built yet in this version") != std::string::npos);
   }
-  for (const char* setting : {"bandwidth: 50MB/s", "retry_for: 10m", "drift: keep", "transport: libssh", "on_failure: all-or-nothing"}) {
+  for (const char* setting : {"bandwidth: 50MB/s", "retry_for: 10m", "drift: keep", "on_failure: all-or-nothing"}) {
     CHECK(messages(head(fmt::format("targets: [b]\nsettings: {{{}}}\n", setting))).find("is not built yet in this version") != std::string::npos);
   }
   CHECK(messages(head("targets: {hosts_from: fleet.txt}\n")) == R"(the key 'hosts_from' is not built yet in this version
@@ -258,7 +255,7 @@ hint: write [b300]
   CHECK(messages(head("targets: [b]\nsettings: {keep_generations: 2.5}\n")).starts_with("'keep_generations' takes a number from 0 to 1000, not '2.5'\n"));
   CHECK(messages(head("targets: [b]\nsettings: {hosts_at_once: 0}\n")).starts_with("'hosts_at_once' takes a number from 1 to 256, not '0'\n"));
   CHECK(messages(head("targets: [b]\nsettings: {drift: off}\n")).starts_with("'drift' takes ask, replace or refuse, not 'off'\n"));
-  CHECK(messages(head("targets: [b]\nsettings: {transport: {command: []}}\n")).starts_with("'transport' takes auto, openssh or {command: [program, argument...]}\n"));
+  CHECK(messages(head("targets: [b]\nsettings: {transport: {command: []}}\n")).starts_with("'transport' takes auto, libssh, openssh or {command: [program, argument...]}\n"));
   CHECK(messages("version: 1\npath: /srv/v\nsource: {exclude: '*.log'}\ntargets: [b]\n").starts_with("'exclude' takes a list of patterns, not '*.log'\n"));
   CHECK(messages(head("targets: [b]\nname: a/b\n")).starts_with("'name' takes a word of at most 100 bytes without slashes, not 'a/b'\n"));
   CHECK(messages(head("targets: [b]\nname: \"a\\u0001b\"\n")).starts_with("'name' holds a control character\n"));
@@ -269,7 +266,7 @@ TEST_CASE("a space after the colon of a place is found") {
  --> fleet.yaml:4:11
  | targets: [local: /srv/b]
  |           ^^^^^
-= note: keys allowed here: gpu, host, identity, jump, path, port, transport, user
+= note: keys allowed here: gpu, host, identity, jump, path, port, sudo, transport, user
 hint: write 'local:/srv/b' without a space
 )");
 }

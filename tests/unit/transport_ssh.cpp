@@ -102,13 +102,15 @@ TEST_CASE("ssh carries the start of the agent in one exec, without terminal, for
 
 TEST_CASE("what the manifest says of a host reaches ssh and ssh -G alike") {
   FakeSsh ssh;
+  ssh.folder.write("id", "");
   ssh.host = {.name = "web-01", .kind = Kind::openssh, .user = "deploy", .host = "web", .port = 2222,
-              .identity = "/keys/id", .jump = "bastion", .command = {}};
+              .identity = ssh.folder.path("id"), .jump = "bastion", .command = {}};
   ssh.options.ssh_config = "/etc/my_config";
   ssh.options.accept_new_host_keys = true;
   ssh.options.connect_timeout = Seconds(7);
   REQUIRE(connect(ssh.host, ssh.options, {}, {}));
-  for (const auto& [option, value] : {std::pair{"-F", "/etc/my_config"}, {"-p", "2222"}, {"-l", "deploy"}, {"-i", "/keys/id"}, {"-J", "bastion"}}) {
+  using Pair = std::pair<const char*, std::string>;
+  for (const auto& [option, value] : {Pair{"-F", "/etc/my_config"}, {"-p", "2222"}, {"-l", "deploy"}, {"-i", ssh.folder.path("id")}, {"-J", "bastion"}}) {
     CHECK(ssh.has(option, value));
     CHECK(ssh.folder.read("asked").find(std::string(option) + "\n" + value + "\n") != std::string::npos);
   }
@@ -223,7 +225,7 @@ TEST_CASE("an unknown host key, a refused login and a host not reached have thei
   CHECK(has_hint(error, "`ssh -v -p 2222 -l op web true`"));
   error = ssh.fails_with("ssh: Could not resolve hostname web: Name or service not known\r\n");
   CHECK(error.code == ErrorCode::connect_failed);
-  CHECK(error.what == "cannot reach 'web-01'");
+  CHECK(error.what == "cannot reach 'web-01': its name does not resolve");
   error = ssh.fails_with("@ WARNING: REVOKED HOST KEY DETECTED! @\r\nHost key verification failed.\r\n");
   CHECK(error.code == ErrorCode::host_key_mismatch);
 }
