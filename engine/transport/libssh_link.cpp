@@ -21,6 +21,7 @@ constexpr const char* kGcmFirst = "aes128-gcm@openssh.com,aes256-gcm@openssh.com
 constexpr const char* kChachaFirst = "chacha20-poly1305@openssh.com,aes128-gcm@openssh.com,aes256-gcm@openssh.com,aes256-ctr,aes192-ctr,aes128-ctr";
 constexpr const char* kNoGcm = "chacha20-poly1305@openssh.com,aes256-ctr,aes192-ctr,aes128-ctr";
 constexpr const char* kEtmFirst = "hmac-sha2-256-etm@openssh.com,hmac-sha2-512-etm@openssh.com,hmac-sha2-256,hmac-sha2-512";
+constexpr Seconds kLastWords{1};
 constexpr const char* kHostKeyTypes = "ssh-ed25519,ecdsa-sha2-nistp256,ecdsa-sha2-nistp384,ecdsa-sha2-nistp521,rsa-sha2-512,rsa-sha2-256";
 
 std::vector<std::string> split(std::string_view list) {
@@ -149,7 +150,8 @@ Error LibsshLink::in_step(std::string_view step, Error cause) const {
   Error error(ErrorCode::connect_failed, fmt::format("cannot reach '{}': {}", host_.name, step));
   error.causes.push_back(fmt::format("{}: {}", peer_, cause.what));
   if (proxy_) {
-    proxy_->child.wait(deadline_in(Seconds(0.2)));
+    // Where it gave up it says why on its way out.
+    if (proxy_->child.wait(deadline_in(kLastWords))) proxy_->stderr_drain.stop();
     for (auto& line : last_lines(proxy_->stderr_drain.log()->text())) error.causes.push_back(std::move(line));
   }
   error.hints.push_back(fmt::format("run `{} true`", ssh_to_paste(host_, options_)));
