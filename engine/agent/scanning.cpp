@@ -40,6 +40,7 @@ format::RecordInfo info_of(const store::RecordHead& head) {
   info.number = head.number;
   info.root = head.root;
   info.full = head.full;
+  info.ground = head.ground;
   info.run = head.run;
   info.plan_digest = head.plan_digest;
   info.operator_name = head.operator_name;

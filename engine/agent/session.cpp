@@ -65,6 +65,11 @@ Result<Reply> Session::on(u32 number, const TreeRequest& request) {
       if (!root_->state) return Error{ErrorCode::no_generation, "there is no generation here"};
       TRY(store::Record record, root_->state->load(request.record));
       tree = std::move(record.tree);
+    } else if (request.kind == TreeKind::ground) {
+      if (!root_->state) return Error{ErrorCode::no_generation, "there is no generation here"};
+      TRY(store::Record record, root_->state->load(request.record));
+      if (!record.ground) return Error{ErrorCode::protocol, "a ground was asked for where the record names none"};
+      tree = std::move(*record.ground);
     } else if (request.kind == TreeKind::recorded_view && root_->recorded_view) {
       tree = *root_->recorded_view;
     } else {

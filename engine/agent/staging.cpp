@@ -73,6 +73,11 @@ Result<void> Session::make_state() {
 Result<Reply> Session::on(u32 number, const StageRequest& request) {
   TRY(const Bytes encoded, connection_->receive_stream(number, kDeltaMax, connection_->stop_of(number)));
   TRY(const tree::TreeDelta delta, tree::decode_delta(encoded));
+  std::optional<tree::TreeDelta> ground;
+  if (request.has_ground) {
+    TRY(const Bytes bytes, connection_->receive_stream(number, kDeltaMax, connection_->stop_of(number)));
+    TRY(ground, tree::decode_delta(bytes));
+  }
   std::vector<store::HostFolder> folders;
   for (const std::string& path : request.host_folders) {
     TRY(const Bytes list, connection_->receive_stream(number, kItemsMax, connection_->stop_of(number)));
@@ -85,6 +90,9 @@ Result<Reply> Session::on(u32 number, const StageRequest& request) {
   const bool is_new = !root_->state->exists();
   TRY_STATUS(make_state());
   TRY(store::Begin begin, begin_of(request, delta, std::move(folders)));
+  if (ground) {
+    TRY(begin.ground, tree::apply_delta(begin.desired, *ground));
+  }
   begin.stop = connection_->stop_of(number);
   trees_.keep(root_->path, begin.desired, delta.result);
   auto transaction = store::Transaction::begin(*root_->state, *root_->lock, std::move(begin), std::move(root_->scan), root_->cache, steps(number));
@@ -159,11 +167,20 @@ Result<Reply> Session::on(u32, const AbandonRequest&) {
   return Reply{AbandonReply{}};
 }
 
-Result<Reply> Session::on(u32, const AdoptRequest& request) {
+Result<Reply> Session::on(u32 number, const AdoptRequest& request) {
+  Bytes bytes;
+  if (request.has_ground) {
+    TRY(bytes, connection_->receive_stream(number, kDeltaMax, connection_->stop_of(number)));
+  }
   const std::lock_guard lock(mutex_);
   if (!root_ || !root_->state || transaction_) return no_scan();
   TRY_STATUS(make_state());
-  TRY(const u32 generation, store::adopt(*root_->state, *root_->lock, head_of(request.head, root_->request), root_->scan.tree));
+  std::optional<tree::Tree> ground;
+  if (request.has_ground) {
+    TRY(const tree::TreeDelta delta, tree::decode_delta(bytes));
+    TRY(ground, tree::apply_delta(root_->scan.tree, delta));
+  }
+  TRY(const u32 generation, store::adopt(*root_->state, *root_->lock, head_of(request.head, root_->request), root_->scan.tree, ground ? &*ground : nullptr));
   save_cache(*root_);
   return Reply{AdoptReply{generation}};
 }

@@ -15,7 +15,7 @@ tl::expected<ManifestSummary, std::vector<Error>> EngineImpl::validate(const Man
   ManifestSummary summary;
   summary.name = manifest->name;
   summary.path = manifest->targets.empty() ? std::string{} : manifest->targets.front().path;
-  summary.source = manifest->source.host.is_local ? manifest->source.path : manifest->source.host.name + ":" + manifest->source.path;
+  summary.source = manifest->source.is_target ? manifest->source.host.name : manifest->source.host.is_local ? manifest->source.path : manifest->source.host.name + ":" + manifest->source.path;
   for (const manifest::Host& target : manifest->targets) summary.targets.push_back(target.name);
   return summary;
 }
@@ -98,7 +98,6 @@ Report EngineImpl::with_run(const std::string& verb, const ManifestText& text, c
     for (Error& error : manifest.error()) observer.on(ProblemEvent{{}, Severity::error, std::move(error)});
     return end(info(ErrorCode::manifest_invalid).exit_code);
   }
-  if (manifest->source.is_target) return fail(Error{ErrorCode::not_built, "'target' as a source is not built yet in this version"}.note("no host was contacted"));
   auto transport = transport_options(options);
   if (!transport) return fail(std::move(transport).error());
   auto hosts = select_hosts(*manifest, options.hosts);

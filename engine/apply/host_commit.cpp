@@ -50,8 +50,10 @@ Result<void> HostJob::stage() {
   request.use_local_content = force != "source" && force != "same-host";
   request.least = run_->manifest->invariants.atomic;
   const tree::TreeDelta delta = tree::make_delta(observed_, plan_->desired);
+  TRY(const std::optional<tree::TreeDelta> ground, ground_delta(plan_->desired));
+  request.has_ground = ground.has_value();
   has_staged_ = true;
-  TRY(staged_, session_->endpoint->stage(request, delta, lying, meter_.sink(), run_->stop));
+  TRY(staged_, session_->endpoint->stage(request, delta, ground, lying, meter_.sink(), run_->stop));
   outcome_.guarantee = staged_.guarantee;
   outcome_.bytes_read += staged_.bytes_read;
   outcome_.bytes_written += staged_.bytes_written;

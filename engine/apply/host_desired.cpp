@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a target should become: a record's tree, or the source's with the overlays that are for this target; and who has each content of it.
 #include <algorithm>
+#include <unordered_map>
 #include <unordered_set>
 
 #include <fmt/format.h>
@@ -35,6 +36,7 @@ const std::string& HostJob::environment_root() const { return target_->path.star
 
 Result<const tree::Tree*> HostJob::wanted_tree() {
   if (is_rollback()) return record_tree();
+  if (is_on_target()) return wanted_on_target();
   TRY(const ScanReply* scanned, goal_.source->scan());
   TRY(const tree::Tree* base, goal_.source->tree());
   wanted_full_ = scanned->full;
@@ -65,6 +67,9 @@ Result<const tree::Tree*> HostJob::record_tree() {
     if (record.number != *goal_.to_generation) continue;
     wanted_full_ = record.full;
     TRY(record_tree_, fetch_tree(*run_, *session_, request, record.full));
+    if (!record.ground.is_zero()) {
+      TRY(ground_, recorded_ground(record, record_tree_));
+    }
     return &record_tree_;
   }
   return Error{ErrorCode::no_generation, fmt::format("{} keeps no generation {} of '{}'", target_->name, *goal_.to_generation, run_->manifest->name)};
@@ -79,6 +84,16 @@ Result<python::SmallFiles> HostJob::texts_here(const tree::Tree& tree) {
     const bool is_live = there != nullptr && there->file() != nullptr && there->file()->content() == file->content();
     (is_live ? live : kept).push_back({path.bytes(), path, file->content()});
   }
+  // The pool holds only what no path of the live tree has.
+  std::unordered_map<content::ContentId, const tree::RelPath*, content::ContentIdHash> elsewhere;
+  if (!kept.empty())
+    for (const tree::Entry& entry : observed_.entries())
+      if (entry.file() != nullptr) elsewhere.emplace(entry.file()->content(), &entry.path);
+  std::erase_if(kept, [&](const WantedText& one) {
+    const auto found = elsewhere.find(one.content);
+    if (found != elsewhere.end()) live.push_back({one.name, *found->second, one.content});
+    return found != elsewhere.end();
+  });
   python::SmallFiles out;
   if (!live.empty()) {
     TRY(out, fetch_texts(*run_, *session_, "dist-infos", live));
@@ -91,8 +106,8 @@ Result<python::SmallFiles> HostJob::texts_here(const tree::Tree& tree) {
 }
 
 Result<python::SmallFiles> HostJob::texts_of_wanted(const tree::Tree& wanted) {
-  if (is_rollback()) return texts_here(wanted);
   if (!layers_.empty()) return layered_.texts;
+  if (goal_.source == nullptr) return texts_here(wanted);
   TRY(const python::SmallFiles* texts, goal_.source->texts(python::wanted_small_files(wanted)));
   return *texts;
 }
@@ -125,8 +140,8 @@ Result<void> HostJob::find_same_hosts() {
   return ok();
 }
 
-std::vector<const Source*> HostJob::places() const {
-  std::vector<const Source*> out;
+std::vector<Source*> HostJob::places() const {
+  std::vector<Source*> out;
   if (goal_.source != nullptr) out.push_back(goal_.source);
   for (const Layer& layer : layers_)
     if (std::ranges::find(out, layer.origin) == out.end()) out.push_back(layer.origin);
@@ -161,7 +176,10 @@ u64 HostJob::bytes_to_send() const {
   u64 bytes = 0;
   for (const tree::Change& change : plan_->changes) {
     const tree::File* file = change.to != nullptr ? change.to->file() : nullptr;
-    if (file == nullptr || is_on_same_host(provider_of(change.to->path)) || !held.insert(file->content()).second) continue;
+    if (file == nullptr || !held.insert(file->content()).second) continue;
+    const Source* place = provider_of(change.to->path);
+    const bool is_here = place != nullptr ? is_on_same_host(place) : !layered_.made.contains(change.to->path);
+    if (is_here) continue;
     bytes += file->size;
   }
   return bytes;

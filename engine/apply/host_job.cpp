@@ -33,7 +33,7 @@ HostJob::HostJob(Run& run, const manifest::Host& target, Goal goal)
   outcome_.host = target.name;
   outcome_.environment = run.manifest->name;
   outcome_.path = target.path;
-  consent_.adopt = run.options->adopt;
+  consent_.adopt = run.options->adopt || is_on_target();  // who says `source: target` knows that something is there
   consent_.delete_many = run.options->allow_delete;
   const std::string drift = run.options->drift.value_or("");
   consent_.discard_drift = drift == "replace" || (drift.empty() && run.manifest->settings.drift == manifest::DriftRule::replace);
@@ -142,8 +142,8 @@ Result<void> HostJob::make_plan(const tree::Tree& wanted) {
   for (const ProblemInfo& problem : scan.problems) facts.problems.push_back(fmt::format("'{}': {}", printable(problem.path), problem.what));
   if (scan.current) facts.current = scan.current->number;
   facts.current_root = scan.current_root;
-  facts.has_drifted = scan.current && scan.drifted;
-  TRY(facts.drift, describe_drift());
+  facts.has_drifted = is_on_target() ? !discarded_.empty() : scan.current && scan.drifted;
+  TRY(facts.drift, is_on_target() ? discarded_ : describe_drift());
   facts.disk_free = scan.disk_free;
   facts.inodes_free = scan.inodes_free;
   facts.in_use = scan.in_use;
@@ -174,7 +174,7 @@ PlanEvent HostJob::plan_event() const {
   event.route.transport = session_->transport;
   event.route.transport_reason = session_->detail;
   event.route.same_host = is_all_on_host();
-  if (goal_.source != nullptr) {
+  if (!is_rollback()) {
     event.route.source = source_text();
     event.route.relayed = !target_->is_local && is_any_remote();
   } else {
@@ -248,13 +248,15 @@ RecordInfo HostJob::record_head() const {
   head.manifest = run_->manifest->file;
   head.name = run_->manifest->name;
   if (is_rollback()) head.restores = goal_.to_generation;
+  else if (is_on_target()) head.source = "target" + layers_text();
   else head.source = goal_.source->place().host.name + ":" + goal_.source->session().scan.path + layers_text();
   head.undoes = goal_.undoes;
   return head;
 }
 
 Result<void> HostJob::adopt_as_is() {
-  TRY(const AdoptReply adopted, session_->endpoint->adopt({record_head()}));
+  TRY(const std::optional<tree::TreeDelta> ground, ground_delta(observed_));
+  TRY(const AdoptReply adopted, session_->endpoint->adopt({record_head(), ground.has_value()}, ground));
   outcome_.generation = adopted.generation;
   outcome_.kind = OutcomeKind::unchanged;
   return ok();
@@ -280,12 +282,12 @@ Result<void> HostJob::apply() {
     return ok();
   }
   TRY_STATUS(find_same_hosts());
-  // The two trees come from two hosts: side by side.
-  auto observing = std::async(std::launch::async, [this] { return fetch_tree(*run_, *session_, {}, session_->scan.full); });
-  auto wanted = wanted_tree();
-  auto observed = observing.get();
-  if (!wanted) return std::move(wanted).error();
-  TRY(observed_, std::move(observed));
+  // The trees come from several hosts: side by side. Whoever needs one asks again, and hears of errors then.
+  std::vector<std::future<void>> ahead;
+  for (Source* place : places()) ahead.push_back(std::async(std::launch::async, [place] { (void)place->tree(); }));
+  TRY(observed_, fetch_tree(*run_, *session_, {}, scan.full));
+  const auto wanted = wanted_tree();
+  if (!wanted) return wanted.error();
   TRY_STATUS(make_plan(**wanted));
   run_->dispatcher->on(plan_event());
   if (goal_.ending == Ending::plan_only) {

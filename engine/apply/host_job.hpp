@@ -11,7 +11,7 @@ enum class Ending : u8 { plan_only, commit };
 
 /// What the target should become: the source's tree with overlays laid onto it, or a record of its own.
 struct Goal {
-  Source* source = nullptr;              // null: a rollback
+  Source* source = nullptr;              // null: a rollback, or what the target has
   std::vector<Layer> layers;             // of all targets; those whose origin is the target's own folder have none yet
   Ending ending = Ending::commit;
   // rollback, decided per host by the caller
@@ -31,15 +31,20 @@ class HostJob {
   Result<void> open();
   void open_layers();
   bool is_rollback() const { return goal_.to_generation.has_value(); }
+  bool is_on_target() const { return goal_.source == nullptr && !is_rollback(); }
   const std::string& environment_root() const;
   Result<const tree::Tree*> wanted_tree();
   Result<const tree::Tree*> record_tree();
+  Result<const tree::Tree*> wanted_on_target();
+  Result<tree::Tree> recorded_ground(const format::RecordInfo& record, const tree::Tree& recorded);
+  Result<python::Sums> sums_here(const tree::Tree& tree, const std::vector<tree::RelPath>& paths);
+  Result<std::optional<tree::TreeDelta>> ground_delta(const tree::Tree& tree);
   Result<const tree::Tree*> lay(const tree::Tree& base, const BaseReader& reader, const format::EnvironmentFacts& environment);
   Source* provider_of(const tree::RelPath& path) const;
   tree::RelPath path_there(const tree::RelPath& path) const;
   Result<void> find_same_hosts();
   bool is_on_same_host(const Source* place) const;
-  std::vector<const Source*> places() const;   // the source and the origins
+  std::vector<Source*> places() const;   // the source and the origins
   bool is_all_on_host() const;
   bool is_any_remote() const;
   std::string source_text() const;
@@ -79,6 +84,8 @@ class HostJob {
   ProgressMeter meter_;
   tree::Tree observed_;
   tree::Tree record_tree_;               // rollback
+  std::optional<tree::Tree> ground_;     // of the record to be written
+  std::vector<std::string> discarded_;   // under `source: target`: changes since the record that would be lost
   content::Digest wanted_full_;
   std::vector<std::unique_ptr<Source>> own_origins_;
   std::vector<Layer> layers_;            // for this target

@@ -62,8 +62,8 @@ std::vector<Outcome> each_host(Run& run, const Hosts& hosts, const std::function
 }
 
 std::vector<Outcome> mirror(Run& run, const Hosts& hosts, Ending ending) {
-  Source source(run, run.manifest->source, Reading::environment);
-  source.start();
+  std::optional<Source> source;
+  if (!run.manifest->source.is_target) source.emplace(run, run.manifest->source, Reading::environment).start();
   std::vector<std::unique_ptr<Source>> origins;
   std::vector<Layer> layers;
   for (const manifest::Overlay& overlay : run.manifest->overlays) {
@@ -76,7 +76,7 @@ std::vector<Outcome> mirror(Run& run, const Hosts& hosts, Ending ending) {
   }
   auto outcomes = each_host(run, hosts, [&](const manifest::Host& host) {
     Goal goal;
-    goal.source = &source;
+    goal.source = source ? &*source : nullptr;
     goal.layers = layers;
     goal.ending = ending;
     return HostJob(run, host, std::move(goal)).work();

@@ -126,7 +126,7 @@ Result<Session> open_session(Run& run, const manifest::Host& host, const std::st
 }
 
 Result<tree::Tree> fetch_tree(Run& run, Session& session, const TreeRequest& what, const content::Digest& full) {
-  const std::string label = fmt::format("{}:{}:{}", session.name, session.scan.path, what.kind == TreeKind::observed ? "observed" : what.kind == TreeKind::record ? "record" : "view");
+  const std::string label = fmt::format("{}:{}:{}", session.name, session.scan.path, what.kind == TreeKind::observed ? "observed" : what.kind == TreeKind::record ? "record" : what.kind == TreeKind::ground ? "ground" : "view");
   TreeRequest request = what;
   // TreeCache reads and writes whole files by rename: only keeping needs the mutex, for its sweep.
   if (auto held = run.trees->find(full)) {

@@ -48,6 +48,7 @@ struct ScanRequest {
 struct RecordInfo {
   u32 number = 0;
   Digest root, full;
+  Digest ground;                     // full; zero: none
   std::string run, plan_digest, operator_name, manifest, name, source, undoes;
   i64 committed_at = 0;
   std::optional<u32> restores;
@@ -100,7 +101,7 @@ struct ScanReply {
   bool operator==(const ScanReply&) const = default;
 };
 
-enum class TreeKind : u8 { observed, record, recorded_view };
+enum class TreeKind : u8 { observed, record, recorded_view, ground };
 /// The reply is a blob: an encoded TreeDelta to `base` (zero: to the absent tree).
 struct TreeRequest {
   TreeKind kind = TreeKind::observed;
@@ -128,6 +129,7 @@ struct StageRequest {
   bool preserve_owner = false;
   bool write_mtime = true;
   std::vector<std::string> drop_unmanaged;
+  bool has_ground = false;           // a blob follows the first: a TreeDelta from the desired tree to the ground
   std::vector<std::string> host_folders;  // of the target's host: where contents are taken from before the controller is asked
   u32 keep_generations = 2;
   bool verify_staged = false;
@@ -161,7 +163,8 @@ struct CommitReply {
 struct AbandonRequest { bool operator==(const AbandonRequest&) const = default; };
 struct AbandonReply { bool operator==(const AbandonReply&) const = default; };
 /// Writes a record for the tree as observed, without touching the tree: adopting what already equals the desired tree.
-struct AdoptRequest { RecordInfo head; bool operator==(const AdoptRequest&) const = default; };
+/// `has_ground`: followed by a blob, a TreeDelta from the observed tree to the ground.
+struct AdoptRequest { RecordInfo head; bool has_ground = false; bool operator==(const AdoptRequest&) const = default; };
 struct AdoptReply { u32 generation = 0; bool operator==(const AdoptReply&) const = default; };
 struct RecordsRequest { bool operator==(const RecordsRequest&) const = default; };
 struct RecordsReply { std::vector<RecordInfo> records; bool operator==(const RecordsReply&) const = default; };   // ascending, at most 10,000

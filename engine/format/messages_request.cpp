@@ -59,7 +59,7 @@ void put(wire::Request& out, const TreeRequest& r) {
 
 TreeRequest take(Door& door, const wire::TreeRequest& in) {
   TreeRequest out;
-  out.kind = door.choice(in.kind(), TreeKind::recorded_view, "kind");
+  out.kind = door.choice(in.kind(), TreeKind::ground, "kind");
   out.record = in.record();
   out.bases = door.digests(in.bases(), kBasesMax, "bases");
   return out;
@@ -88,6 +88,7 @@ void put(wire::Request& out, const StageRequest& r) {
   stage.set_preserve_owner(r.preserve_owner);
   stage.set_write_mtime(r.write_mtime);
   if (!r.drop_unmanaged.empty()) stage.set_drop_unmanaged(encode_paths(r.drop_unmanaged));
+  stage.set_has_ground(r.has_ground);
   stage.set_host_folders(encode_strings(r.host_folders));
   stage.set_keep_generations(r.keep_generations);
   stage.set_verify_staged(r.verify_staged);
@@ -103,6 +104,7 @@ StageRequest take(Door& door, const wire::StageRequest& in) {
   out.preserve_owner = in.preserve_owner();
   out.write_mtime = in.write_mtime();
   out.drop_unmanaged = door.prefixes(in.drop_unmanaged(), "drop_unmanaged");
+  out.has_ground = in.has_ground();
   constexpr std::size_t kFoldersMax = 100;
   for (const std::string& folder : door.strings(in.host_folders(), "host_folders", kFoldersMax)) out.host_folders.push_back(door.absolute(folder, "host_folders"));
   out.keep_generations = in.keep_generations();
@@ -117,7 +119,10 @@ void put(wire::Request& out, const SealRequest&) { out.mutable_seal(); }
 void put(wire::Request& out, const CommitRequest&) { out.mutable_commit(); }
 void put(wire::Request& out, const AbandonRequest&) { out.mutable_abandon(); }
 void put(wire::Request& out, const RecordsRequest&) { out.mutable_records(); }
-void put(wire::Request& out, const AdoptRequest& r) { put_record(*out.mutable_adopt()->mutable_head(), r.head); }
+void put(wire::Request& out, const AdoptRequest& r) {
+  put_record(*out.mutable_adopt()->mutable_head(), r.head);
+  out.mutable_adopt()->set_has_ground(r.has_ground);
+}
 
 void put(wire::Request& out, const PruneRequest& r) {
   wire::PruneRequest& prune = *out.mutable_prune();
@@ -178,7 +183,7 @@ Request take(Door& door, const wire::Request& in) {
     case wire::Request::kSeal: return SealRequest{};
     case wire::Request::kCommit: return CommitRequest{};
     case wire::Request::kAbandon: return AbandonRequest{};
-    case wire::Request::kAdopt: return AdoptRequest{take_record(door, in.adopt().head())};
+    case wire::Request::kAdopt: return AdoptRequest{take_record(door, in.adopt().head()), in.adopt().has_ground()};
     case wire::Request::kRecords: return RecordsRequest{};
     case wire::Request::kPrune: return take(door, in.prune());
     case wire::Request::kFiles: return take(door, in.files());

@@ -26,6 +26,7 @@ void put_record(wire::RecordInfo& out, const RecordInfo& record) {
   out.set_damaged(record.damaged);
   out.set_policy(record.policy.bits());
   out.set_missing(record.missing);
+  out.set_ground(bytes_of(record.ground));
 }
 
 RecordInfo take_record(Door& door, const wire::RecordInfo& in) {
@@ -49,6 +50,7 @@ RecordInfo take_record(Door& door, const wire::RecordInfo& in) {
   out.damaged = in.damaged();
   out.policy = door.policy(in.policy());
   out.missing = in.missing();
+  out.ground = door.digest(in.ground(), "ground");
   return out;
 }
 

@@ -130,11 +130,13 @@ Result<tree::TreeDelta> Endpoint::tree(const TreeRequest& request, std::stop_tok
   return tree::decode_delta(*bytes);
 }
 
-Result<StageReply> Endpoint::stage(const StageRequest& request, const tree::TreeDelta& desired, const std::vector<std::vector<PullItem>>& lying,
+Result<StageReply> Endpoint::stage(const StageRequest& request, const tree::TreeDelta& desired, const std::optional<tree::TreeDelta>& ground,
+                                   const std::vector<std::vector<PullItem>>& lying,
                                    const ProgressSink& progress, std::stop_token stop) {
   TRY(const u32 number, state_->ask(request));
   // Where the agent refuses before it has read the delta, sending stops and the answer holds its error.
   (void)state_->connection.send_stream(number, tree::encode_delta(desired), stop);
+  if (ground) (void)state_->connection.send_stream(number, tree::encode_delta(*ground), stop);
   for (const auto& items : lying) (void)state_->connection.send_stream(number, encode_pull_items(items), stop);
   return state_->expect<StageReply>(state_->answer(number, progress, stop));
 }
@@ -152,7 +154,11 @@ Result<void> Endpoint::abandon() {
   return ok();
 }
 
-Result<AdoptReply> Endpoint::adopt(const AdoptRequest& request) { return state_->call<AdoptReply>(request, {}, {}); }
+Result<AdoptReply> Endpoint::adopt(const AdoptRequest& request, const std::optional<tree::TreeDelta>& ground) {
+  TRY(const u32 number, state_->ask(request));
+  if (ground) (void)state_->connection.send_stream(number, tree::encode_delta(*ground));
+  return state_->expect<AdoptReply>(state_->answer(number, {}, {}));
+}
 
 Result<RecordsReply> Endpoint::records(std::stop_token stop) {
   return state_->call<RecordsReply>(RecordsRequest{}, {}, stop);

@@ -25,13 +25,14 @@ class Endpoint {
   /// The delta, encoded, to one of the bases.
   Result<tree::TreeDelta> tree(const format::TreeRequest&, std::stop_token);
   /// `lying`: what lies in each of the request's host_folders.
-  Result<format::StageReply> stage(const format::StageRequest&, const tree::TreeDelta& desired, const std::vector<std::vector<format::PullItem>>& lying,
+  Result<format::StageReply> stage(const format::StageRequest&, const tree::TreeDelta& desired, const std::optional<tree::TreeDelta>& ground,
+                                   const std::vector<std::vector<format::PullItem>>& lying,
                                    const ProgressSink&, std::stop_token);
   Result<format::SealReply> seal(const ProgressSink&, std::stop_token);
   /// Not stoppable: once asked, the agent finishes alone.
   Result<format::CommitReply> commit(const ProgressSink&);
   Result<void> abandon();
-  Result<format::AdoptReply> adopt(const format::AdoptRequest&);
+  Result<format::AdoptReply> adopt(const format::AdoptRequest&, const std::optional<tree::TreeDelta>& ground);
   Result<format::RecordsReply> records(std::stop_token);
   Result<format::PruneReply> prune(const format::PruneRequest&, std::stop_token);
   Result<format::ProbeReply> probe(const format::ProbeRequest&, std::stop_token);

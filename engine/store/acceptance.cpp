@@ -73,6 +73,7 @@ class Accept {
     if (!std::ranges::binary_search(gone, *a_.terms.base_number)) return ok();
     std::erase_if(numbers, [&](u32 number) { return number == a_.terms.number || std::ranges::binary_search(gone, number); });
     Contents unnamed = leaving;
+    if (a_.ground != nullptr) erase_named(*a_.ground, unnamed);
     TRY_STATUS(erase_named(a_.state, numbers, {}, unnamed));
     for (const ContentId& id : unnamed) leaving.erase(id);
     return ok();
@@ -129,8 +130,11 @@ class Accept {
     TRY(const auto numbers, record_numbers(state_));
     const auto gone = beyond_keep(numbers, a_.terms.keep);
     if (gone.empty()) return ok();
-    KnownTrees known{{a_.terms.number, &a_.desired}};
-    if (a_.base != nullptr && a_.terms.base_number) known[*a_.terms.base_number] = a_.base;
+    KnownTrees known{{a_.terms.number, {&a_.desired}}};
+    if (a_.ground != nullptr) known[a_.terms.number].push_back(a_.ground);
+    TRY(const auto heads, a_.state.heads());
+    for (const RecordHead& head : heads)
+      if (a_.base != nullptr && head.number == a_.terms.base_number && !head.damaged && head.ground.is_zero()) known[head.number] = {a_.base};
     TRY_STATUS(delete_records(a_.state, gone, known));
     return ok();
   }

@@ -37,6 +37,7 @@ struct Acceptance {
   const Terms& terms;
   const tree::Tree* base;      // null: nothing was there, or its record is gone already
   const tree::Tree& desired;
+  const tree::Tree* ground;    // of the desired tree's record; null: none
   CacheMoves& moves;
   scan::StatCache* cache;              // null: in recovery, where none is at hand
   const std::vector<u32>& made;        // indexes in desired of the files that were written

@@ -28,17 +28,23 @@ void erase_named(const tree::Tree& tree, Contents& from) {
   }
 }
 
+void erase_named(const Record& record, Contents& from) {
+  erase_named(record.tree, from);
+  if (record.ground) erase_named(*record.ground, from);
+}
+
 Result<void> erase_named(const State& state, const std::vector<u32>& records, const KnownTrees& known, Contents& from) {
   for (const u32 number : records)
-    if (const auto at_hand = known.find(number); at_hand != known.end()) erase_named(*at_hand->second, from);
+    if (const auto at_hand = known.find(number); at_hand != known.end())
+      for (const tree::Tree* tree : at_hand->second) erase_named(*tree, from);
   for (const u32 number : records) {
     if (from.empty()) return ok();
     if (known.contains(number)) continue;
     const auto record = state.load(number);
     if (!record && record.error().code != ErrorCode::corrupt) return record.error();
     // What a damaged record names is not known: it may be any of them.
-    if (record) erase_named(record->tree, from);
-    else from.clear();
+    if (!record) from.clear();
+    else erase_named(*record, from);
   }
   return ok();
 }

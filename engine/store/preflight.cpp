@@ -115,6 +115,8 @@ Result<void> Transaction::Impl::choose_numbers() {
         .hint("pass --adopt: what is there becomes generation 0");
   begin.head.root = begin.desired.root(policy);
   begin.head.full = begin.desired.full();
+  if (begin.ground && begin.ground->full() == begin.head.full) begin.ground.reset();  // a record without one is its own
+  begin.head.ground = begin.ground ? begin.ground->full() : content::Digest{};
   begin.head.files = begin.desired.file_count();
   begin.head.bytes = begin.desired.content_bytes();
   terms.number = heads.empty() ? 1 : heads.back().number + 1;
@@ -140,6 +142,7 @@ Result<void> Transaction::Impl::choose_numbers() {
   head.full = observed.tree.full();
   head.files = observed.tree.file_count();
   head.bytes = observed.tree.content_bytes();
+  if (head.ground == head.full) head.ground = {};
   head.adopted = true;
   head.plan_digest.clear();
   head.source.clear();

@@ -96,7 +96,7 @@ Result<Pruned> prune(State& state, Lock lock, const PruneRequest& request) {
   return pruned;
 }
 
-Result<u32> adopt(State& state, const Lock&, RecordHead head, const tree::Tree& observed) {
+Result<u32> adopt(State& state, const Lock&, RecordHead head, const tree::Tree& observed, const tree::Tree* ground) {
   ENVSYNC_CHECK(state.exists());
   if (observed.is_absent())
     return Error(ErrorCode::protocol, fmt::format("there is nothing at '{}' to record", printable(state.place().path)));
@@ -105,6 +105,8 @@ Result<u32> adopt(State& state, const Lock&, RecordHead head, const tree::Tree& 
   head.adopted = true;
   head.root = observed.root(head.policy);
   head.full = observed.full();
+  if (ground != nullptr && ground->full() == head.full) ground = nullptr;
+  head.ground = ground != nullptr ? ground->full() : content::Digest{};
   head.files = observed.file_count();
   head.bytes = observed.content_bytes();
   // Through a name of its own, so that no reader meets half a record among the others.
@@ -112,7 +114,7 @@ Result<u32> adopt(State& state, const Lock&, RecordHead head, const tree::Tree& 
   const std::string temporary = fmt::format("{}.new", kRecordsDir);
   auto gone = files.unlink(state.fd(), temporary);
   if (!gone && gone.error().sys_errno != ENOENT) return std::move(gone).error();
-  TRY_STATUS(write_record(files, state.fd(), temporary, head, observed));
+  TRY_STATUS(write_record(files, state.fd(), temporary, head, observed, ground));
   TRY_STATUS(files.rename(state.fd(), temporary, state.fd(), record_path(head.number)));
   TRY(const os::Fd dir, os::open_dir(state.fd(), kRecordsDir));
   // DURABILITY: the number is told to the user.

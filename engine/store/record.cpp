@@ -16,7 +16,7 @@ constexpr std::string_view kMagic = "EVRC";
 constexpr u32 kVersion = 1;
 constexpr std::size_t kExcludesMax = 10'000;  // LIMIT: as Exclude::parse takes
 
-enum Flag : u8 { kAdopted = 1, kRestores = 2 };
+enum Flag : u8 { kAdopted = 1, kRestores = 2, kGround = 4 };
 
 void put_digest(Bytes& out, const content::Digest& digest) { out.insert(out.end(), digest.bytes.begin(), digest.bytes.end()); }
 
@@ -26,7 +26,7 @@ Bytes encode_head(const RecordHead& h) {
   put_digest(out, h.full);
   put_le(out, h.policy.bits());
   put_le(out, static_cast<u8>(h.bytecode));
-  put_le(out, static_cast<u8>((h.adopted ? kAdopted : 0) | (h.restores ? kRestores : 0)));
+  put_le(out, static_cast<u8>((h.adopted ? kAdopted : 0) | (h.restores ? kRestores : 0) | (h.ground.is_zero() ? 0 : kGround)));
   put_le(out, h.restores.value_or(0));
   put_le(out, static_cast<u64>(h.committed_at));
   put_le(out, h.files);
@@ -35,6 +35,7 @@ Bytes encode_head(const RecordHead& h) {
     put_string(out, *text);
   put_varint(out, h.exclude.size());
   for (const std::string& pattern : h.exclude) put_string(out, pattern);
+  if (!h.ground.is_zero()) put_digest(out, h.ground);
   return out;
 }
 
@@ -80,7 +81,9 @@ std::optional<RecordHead> decode_head(u32 number, ByteView bytes) {
   const u64 excludes = take_varint(reader.in).value_or(kExcludesMax + 1);
   if (reader.failed || !policy || bytecode > static_cast<u8>(tree::Bytecode::ship) || excludes > kExcludesMax) return std::nullopt;
   for (u64 i = 0; i < excludes; ++i) h.exclude.push_back(reader.text());
-  if (reader.failed || !reader.in.empty() || flags > (kAdopted | kRestores)) return std::nullopt;
+  if (flags & kGround) h.ground = reader.digest();
+  const bool has_ground = !h.ground.is_zero();
+  if (reader.failed || !reader.in.empty() || flags > (kAdopted | kRestores | kGround) || has_ground != ((flags & kGround) != 0)) return std::nullopt;
   h.policy = *policy;
   h.bytecode = static_cast<tree::Bytecode>(bytecode);
   h.adopted = flags & kAdopted;
@@ -107,13 +110,18 @@ Result<Parts> open_record(u32 number, ByteView file) {
 
 }  // namespace
 
-Bytes encode_record_file(const RecordHead& head, const tree::Tree& tree) {
+Bytes encode_record_file(const RecordHead& head, const tree::Tree& tree, const tree::Tree* ground) {
   const Bytes head_bytes = encode_head(head);
   const Bytes tree_bytes = tree::encode_tree(tree);
   Bytes payload;
   payload.reserve(sizeof(u32) + head_bytes.size() + tree_bytes.size());
   put_le(payload, narrow<u32>(head_bytes.size()));
   payload.insert(payload.end(), head_bytes.begin(), head_bytes.end());
+  if (ground != nullptr) {
+    const Bytes delta = tree::encode_delta(tree::make_delta(tree, *ground));
+    put_le(payload, static_cast<u64>(delta.size()));
+    payload.insert(payload.end(), delta.begin(), delta.end());
+  }
   payload.insert(payload.end(), tree_bytes.begin(), tree_bytes.end());
   return format::seal_file(kMagic, kVersion, payload);
 }
@@ -125,14 +133,29 @@ Result<RecordHead> decode_record_head(u32 number, ByteView file) {
 
 Result<Record> decode_record_file(u32 number, ByteView file) {
   TRY(Parts parts, open_record(number, file));
-  auto tree = tree::decode_tree(ByteView(parts.payload).subspan(parts.tree_at));
+  ByteView in = ByteView(parts.payload).subspan(parts.tree_at);
+  ByteView delta;
+  if (!parts.head.ground.is_zero()) {
+    const auto size = take_le<u64>(in);
+    if (!size || *size > in.size()) return bad_record(number, "its ground is cut");
+    delta = in.first(static_cast<std::size_t>(*size));
+    in = in.subspan(delta.size());
+  }
+  auto tree = tree::decode_tree(in);
   if (!tree) return bad_record(number, tree.error().what);
   if (tree->full() != parts.head.full) return bad_record(number, "its tree is not the one that its head names");
-  return Record{std::move(parts.head), std::move(*tree)};
+  Record record{std::move(parts.head), std::move(*tree), std::nullopt};
+  if (record.head.ground.is_zero()) return record;
+  const auto difference = tree::decode_delta(delta);
+  auto ground = difference ? tree::apply_delta(record.tree, *difference) : Result<tree::Tree>(difference.error());
+  if (!ground) return bad_record(number, ground.error().what);
+  if (ground->full() != record.head.ground) return bad_record(number, "its ground is not the one that its head names");
+  record.ground = std::move(*ground);
+  return record;
 }
 
-Result<void> write_record(os::Files& files, int at, const std::string& rel, const RecordHead& head, const tree::Tree& tree) {
-  const Bytes bytes = encode_record_file(head, tree);
+Result<void> write_record(os::Files& files, int at, const std::string& rel, const RecordHead& head, const tree::Tree& tree, const tree::Tree* ground) {
+  const Bytes bytes = encode_record_file(head, tree, ground);
   TRY(const os::Fd file, files.create(at, rel, 0600));
   TRY_STATUS(files.write_at(file.get(), 0, bytes, rel));
   return files.fsync(file.get(), rel);

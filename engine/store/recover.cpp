@@ -115,7 +115,7 @@ class Recovery {
     TRY(const auto base, find_record(kBaseRecord, s_.terms.base_number));
     if (base && s_.last != Last::accepting) TRY_STATUS(carry_displaced(*base, *desired));
     const std::vector<u32> made;
-    Acceptance acceptance{state_, dir_.get(), tx_, journal_, s_.terms, base ? &base->tree : nullptr, desired->tree, moves_, nullptr, made};
+    Acceptance acceptance{state_, dir_.get(), tx_, journal_, s_.terms, base ? &base->tree : nullptr, desired->tree, desired->ground ? &*desired->ground : nullptr, moves_, nullptr, made};
     TRY_STATUS(finish_accept(acceptance, {}));
     recovered_.done.push_back(fmt::format(fmt::runtime(message), s_.terms.run, s_.terms.number));
     recovered_.done.insert(recovered_.done.end(), acceptance.warnings.begin(), acceptance.warnings.end());

@@ -144,8 +144,9 @@ Result<void> Transaction::Impl::verify_staged(const StepSink& sink) {
 }
 
 Result<void> Transaction::Impl::write_records() {
-  TRY_STATUS(write_record(*files, dir.get(), kDesiredRecord, begin.head, begin.desired));
-  if (base_head) TRY_STATUS(write_record(*files, dir.get(), kBaseRecord, *base_head, observed.tree));
+  TRY_STATUS(write_record(*files, dir.get(), kDesiredRecord, begin.head, begin.desired, begin.ground ? &*begin.ground : nullptr));
+  const bool has_ground = base_head && !base_head->ground.is_zero();
+  if (base_head) TRY_STATUS(write_record(*files, dir.get(), kBaseRecord, *base_head, observed.tree, has_ground ? &*begin.ground : nullptr));
   return ok();
 }
 

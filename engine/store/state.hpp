@@ -35,11 +35,13 @@ struct RecordHead {
   std::string undoes;             // run
   bool adopted = false;
   bool damaged = false;           // an older record that does not decode: only its number is known
+  content::Digest ground;         // full digest of what overlays were laid onto, where that was the target's own; zero: none
   u64 files = 0, bytes = 0;
 };
 struct Record {
   RecordHead head;
   tree::Tree tree;
+  std::optional<tree::Tree> ground;
 };
 
 /// The target path, resolved once: `path` has no symbolic links in it.
@@ -135,7 +137,7 @@ struct Recovered {
 Result<Recovered> recover(State&, const Lock&);
 
 /// Records the tree as observed, without touching it: generation 0 of a path that envsync did not know, else the next number.
-Result<u32> adopt(State&, const Lock&, RecordHead head, const tree::Tree& observed);
+Result<u32> adopt(State&, const Lock&, RecordHead head, const tree::Tree& observed, const tree::Tree* ground = nullptr);
 
 struct PruneRequest { std::optional<u32> keep; std::vector<u32> drop; bool all = false; };
 struct Pruned { std::vector<u32> generations; u64 contents = 0; u64 bytes_freed = 0; };

@@ -70,7 +70,7 @@ Result<Accepted> Transaction::accept(const StepSink& sink) {
   if (!t.is_pending) {
     const auto made = t.made();
     CacheMoves moves(t.cache);
-    Acceptance acceptance{*t.state, t.dir.get(), t.tx, t.journal, t.terms, &t.observed.tree, t.begin.desired, moves, t.cache, made};
+    Acceptance acceptance{*t.state, t.dir.get(), t.tx, t.journal, t.terms, &t.observed.tree, t.begin.desired, t.begin.ground ? &*t.begin.ground : nullptr, moves, t.cache, made};
     auto done = finish_accept(acceptance, sink);
     t.warnings.insert(t.warnings.end(), acceptance.warnings.begin(), acceptance.warnings.end());
     if (!done) t.pending(done.error());

@@ -26,6 +26,7 @@ struct HostFolder {
 struct Begin {
   tree::Tree desired;
   tree::RelPath commit_root;            // chosen by the plan, checked again here
+  std::optional<tree::Tree> ground;     // what overlays were laid onto, where that was the target's own; its contents are kept
   RecordHead head;                      // of the record to write; number, root, full, files and bytes are filled in here
   bool adopt = false;                   // the base is recorded as generation 0 / as a drifted generation
   bool preserve_owner = false;          // settings.owner: preserve

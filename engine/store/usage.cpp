@@ -80,16 +80,20 @@ Result<std::vector<State::Holding>> State::holdings(const tree::Tree& live) cons
     const std::size_t index = holdings.size();
     Holding& holding = holdings.emplace_back(Holding{number});
     Contents seen;
-    for (const tree::Entry& entry : record->tree.entries()) {
-      const tree::File* file = entry.file();
-      if (file == nullptr || !seen.insert(file->content()).second) continue;
-      if (pooled.contains(file->content())) {
-        const auto [at, is_first] = holder.try_emplace(file->content(), index);
-        if (!is_first) at->second = kShared;
-      } else if (!living.contains(file->content())) {
-        ++holding.missing;
+    const auto look = [&](const tree::Tree& tree, bool counts_missing) {
+      for (const tree::Entry& entry : tree.entries()) {
+        const tree::File* file = entry.file();
+        if (file == nullptr || !seen.insert(file->content()).second) continue;
+        if (pooled.contains(file->content())) {
+          const auto [at, is_first] = holder.try_emplace(file->content(), index);
+          if (!is_first) at->second = kShared;
+        } else if (counts_missing && !living.contains(file->content())) {
+          ++holding.missing;
+        }
       }
-    }
+    };
+    look(record->tree, true);
+    if (record->ground) look(*record->ground, false);  // it can be restored without what overlays would be laid onto
   }
   // What a damaged record names is not known: nothing is then only another one's.
   if (has_damaged) return holdings;

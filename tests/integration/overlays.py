@@ -117,5 +117,128 @@ class OntoASource(Overlays):
         self.assertTrue(any("'torhc' matches no distribution" in c for c in run.outcome()["error"]["causes"]), run)
 
 
+class OntoTheTarget(Overlays):
+    """`source: target`: the environment that is there, with packages laid onto it."""
+
+    def setUp(self):
+        super().setUp()
+        self.src.rename(self.move_to(self.dst))
+        dists.relocate(self.dst, self.src)
+        self.before = trees.snapshot(self.dst)
+
+    @staticmethod
+    def move_to(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def write(self, overlays, extra=""):
+        self.manifest_file.write_text(f"version: 1\npath: {self.dst}\nsource: target\ntargets: [local]\n{overlays}{extra}")
+
+    def expected(self):
+        env = self.root / "expected/env"
+        if env.exists():
+            return env
+        dists.make_env(env)
+        for name in ("nvidia-ml-py", "neighbour"):
+            dists.copy(self.dst, env, name)
+        for name in ("torch", "triton", "nvidia-nccl-cu13"):
+            dists.copy(self.other, env, name)
+        return env
+
+    def test_what_is_there_is_kept_and_a_removed_overlay_restores_it(self):
+        self.write(self.overlay())
+        run = self.apply()
+        self.assertEqual((run.outcome()["result"], run.outcome()["generation"]), ("applied", 1))
+        self.assert_laid(self.dst)
+        self.assertEqual(self.apply().outcome()["result"], "unchanged")
+        self.write("")
+        self.assertEqual(self.apply().outcome()["generation"], 2)
+        self.assert_same_tree(trees.snapshot(self.dst), self.before)
+
+    def test_changes_outside_the_overlay_are_carried_over_again_and_again(self):
+        self.write(self.overlay())
+        self.apply()
+        dists.install(self.dst, "later", "1.0", {"later.py": "X = 1\n"})
+        trees.write(self.dst / trees.SITE / "neighbour/__init__.py", "V = 'patched'\n")
+        dists.install(self.other, "triton", "3.6.0", {"triton/__init__.py": "V = '3.6.0+1'\n"})
+        for _ in range(2):
+            self.apply()
+            self.assertEqual(trees.python(self.dst, "import later, neighbour, triton; print(later.X, neighbour.V, triton.V)"), "1 patched 3.6.0+1")
+            dists.install(self.other, "triton", "3.6.0", {"triton/__init__.py": "V = '3.6.0+1'\n", "triton/more.py": ""})
+        self.write("")
+        self.apply()
+        self.assertEqual(trees.python(self.dst, "import later, neighbour, triton; print(later.X, neighbour.V, triton.V)"), "1 patched 3.5.1")
+
+    def test_changes_inside_what_an_overlay_brought_are_drift(self):
+        self.write(self.overlay())
+        self.apply()
+        trees.write(self.dst / trees.SITE / "torch/new.py", "patched\n")
+        trees.write(self.dst / trees.SITE / "torch/extra.py", "")
+        run = self.apply(rc=14)
+        self.assertEqual(sorted(c.split("/")[-1] for c in run.outcome()["error"]["causes"]), ["extra.py", "new.py"])
+        self.apply("--drift", "replace")
+        self.assert_laid(self.dst)
+        self.envsync("rollback", self.manifest_file, "-y")
+        self.assertEqual((self.dst / trees.SITE / "torch/new.py").read_text(), "patched\n")
+        self.write("")
+        self.apply()
+        self.assert_same_tree(trees.snapshot(self.dst), self.before)
+
+    def test_a_rollback_knows_what_was_there_before_the_overlay(self):
+        self.write(self.overlay())
+        self.apply()
+        dists.install(self.other, "triton", "3.6.0", {"triton/__init__.py": "V = '3.6.0+1'\n"})
+        self.apply()
+        self.envsync("rollback", self.manifest_file, "-y")
+        self.envsync("prune", self.manifest_file, "--keep", "0")
+        self.write("")
+        self.apply()
+        self.assert_same_tree(trees.snapshot(self.dst), self.before)
+
+    def test_an_overlay_of_the_target_itself_moves_no_content(self):
+        self.server("alpha")
+        big = os.urandom(3 << 20)
+        dists.install(self.other, "nvidia-nccl-cu13", "2.28", {"nvidia/nccl/lib/libnccl.so.2": big})
+        self.manifest_file.write_text(f"version: 1\npath: {self.dst}\nsource: target\ntargets: [alpha]\n" + self.overlay(origin=f"target:{self.other}"))
+        outcome = self.apply().outcome()
+        self.assertLess(outcome["bytes_up"] + outcome["bytes_down"], 1 << 20)
+        self.assert_laid(self.dst)
+
+    def test_a_folder_of_packages_is_an_origin_and_its_scripts_are_made_anew(self):
+        staged = self.root / "staged"
+        for item in ("torch", "torch-2.10.0.dist-info", "triton", "triton-3.6.0.dist-info", "nvidia", "nvidia_nccl_cu13-2.28.dist-info"):
+            dists.copy_tree(self.other / trees.SITE / item, staged / item)
+        self.write(self.overlay(origin=f"target:{staged}"))
+        self.apply()
+        self.assert_laid(self.dst)
+
+    def test_a_folder_taken_whole_comes_without_its_dist_infos(self):
+        staged = self.root / "staged"
+        for item in ("torch", "torch-2.10.0.dist-info", "triton", "triton-3.6.0.dist-info", "nvidia"):
+            dists.copy_tree(self.other / trees.SITE / item, staged / item)
+        self.write(self.overlay(origin=f"target:{staged}", roots="[nvidia]", evict="[nvidia-nccl-cu12]"))
+        self.apply()
+        library = self.dst / trees.SITE / "nvidia/nccl/lib/libnccl.so.2"
+        self.assertEqual(library.read_bytes(), b"cu13" * 900)
+        self.assertEqual(trees.python(self.dst, "import neighbour; print(neighbour.V)"), "2.10.0")
+
+    def test_nothing_there_is_refused(self):
+        self.manifest_file.write_text(f"version: 1\npath: {self.dst}2\nsource: target\ntargets: [local]\n" + self.overlay())
+        self.assertEqual(self.apply(rc=13).outcome()["error"]["code"], "source_missing")
+
+    def test_overlays_are_for_the_hosts_that_they_name(self):
+        self.server("alpha")
+        self.server("beta")
+        there = self.root / "beta/env"
+        dists.copy_tree(self.dst, there)
+        dists.relocate(there, self.dst)
+        self.manifest_file.write_text("version: 1\nsource: target\ntargets: [{host: alpha, path: %s, gpu: ['10.3']}, {host: beta, path: %s, gpu: ['12.0']}]\n" % (self.dst, there)
+                                      + self.overlay(gpu="['10.3']"))
+        run = self.apply()
+        self.assertEqual((run.outcome("alpha")["result"], run.outcome("beta")["generation"]), ("applied", 0))
+        self.assert_laid(self.dst)
+        self.assertEqual(trees.python(there, "import neighbour; print(neighbour.V)"), "2.9.1")
+
+
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -5,6 +5,7 @@ import csv
 import hashlib
 import io
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -73,6 +74,27 @@ def copy(source, env, name):
             continue
         file = trees.write(there / path, (site / path).read_bytes())
         file.chmod((site / path).stat().st_mode & 0o7777)
+
+
+def copy_tree(source, target):
+    """A file or a folder with everything below it; links stay links."""
+    pathlib.Path(target).parent.mkdir(parents=True, exist_ok=True)
+    shutil.copytree(source, target, symlinks=True)
+
+
+def relocate(env, old):
+    """Scripts of an environment that was moved name its new place, and their RECORDs say so."""
+    env = pathlib.Path(env)
+    for script in (env / "bin").iterdir():
+        if script.is_file() and not script.is_symlink() and str(old) in script.read_text():
+            script.write_text(script.read_text().replace(str(old), str(env)))
+    site = env / trees.SITE
+    for record in site.glob("*.dist-info/RECORD"):
+        rows = []
+        for path, digest, size in csv.reader(record.read_text().splitlines()):
+            data = (site / path).read_bytes() if digest else b""
+            rows.append(f"{path},{digest_of(data)},{len(data)}\n" if digest else f"{path},{digest},{size}\n")
+        record.write_text("".join(rows))
 
 
 def broken_rows(env):

@@ -17,7 +17,7 @@ inline format::Digest sample_digest(u8 first) {
 inline tree::RelPath rel(const char* path) { return tree::RelPath::parse(path).value(); }
 
 inline format::RecordInfo sample_record(u32 number) {
-  return {.number = number, .root = sample_digest(1), .full = sample_digest(2), .run = "20240501-1", .plan_digest = "ab12",
+  return {.number = number, .root = sample_digest(1), .full = sample_digest(2), .ground = sample_digest(50), .run = "20240501-1", .plan_digest = "ab12",
           .operator_name = "ada@desk", .manifest = "fleet \xff.yaml", .name = "venv", .source = "ct200:/srv/venv",
           .undoes = "20240430-9", .committed_at = -5, .restores = 3, .adopted = true, .damaged = true,
           .policy = {.owner = true, .mtime = false, .xattrs = false, .hardlinks = true, .source_mtimes = true}, .files = 78'572,
@@ -36,13 +36,13 @@ inline std::vector<format::Request> sample_requests() {
       PullRequest{},
       StageRequest{.head = sample_record(4), .commit_root = rel("lib/python3.12"), .adopt = true, .preserve_owner = true,
                    .write_mtime = false, .drop_unmanaged = {"a/__pycache__/m.", "a/__pycache__/n.", "b/"},
-                   .host_folders = {"/srv/venv", "~/torch"}, .keep_generations = 5, .verify_staged = true, .use_local_content = false,
+                   .has_ground = true, .host_folders = {"/srv/venv", "~/torch"}, .keep_generations = 5, .verify_staged = true, .use_local_content = false,
                    .least = Guarantee::brief_gap},
       PutRequest{},
       SealRequest{},
       CommitRequest{},
       AbandonRequest{},
-      AdoptRequest{.head = sample_record(6)},
+      AdoptRequest{.head = sample_record(6), .has_ground = true},
       RecordsRequest{},
       PruneRequest{.keep = 0, .drop = {9, 2, 4'000'000'000, 0}, .all = true},
       FilesRequest{.paths = {"pyvenv.cfg", "lib/python3.12/site-packages/x-1.dist-info/METADATA"}},
