@@ -175,6 +175,7 @@ Result<void> Session::describe_record(u32 number, Root& root, const store::Recor
 Result<void> Session::describe_state(u32 number, Root& root, ScanReply& reply) {
   const store::State& state = *root.state;
   reply.state_exists = state.exists();
+  reply.foreign_state = state.place().foreign_state;
   if (!root.lock) reply.lock_holder = state.lock_holder();
   if (reply.state_exists) {
     const auto heads = state.heads();

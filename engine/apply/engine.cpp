@@ -82,7 +82,7 @@ Report EngineImpl::with_run(const std::string& verb, const ManifestText& text, c
                             std::stop_token stop, const std::function<std::vector<Outcome>(Run&, const Hosts&)>& work) {
   const auto began = std::chrono::steady_clock::now();
   Report report;
-  report.run = new_run_id();
+  report.run = options.run.empty() ? new_run_id() : options.run;
   const auto end = [&](int code) {
     report.exit_code = code;
     observer.on(summarize(verb, report, Seconds(std::chrono::steady_clock::now() - began).count()));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "apply/engine_impl.hpp"
+#include "content/pack.hpp"
 
 namespace envsync::apply {
 
@@ -85,6 +86,7 @@ struct HostJob::Delivery {
 
 Result<void> HostJob::pull_from(Source& place, const std::vector<PullItem>& items, Delivery& delivery) {
   PullRequest request;
+  static_assert(RunOptions::kRaw == content::kRawLevel);
   request.force_level = run_->options->force_level;
   return place.session().endpoint->pull(
       request, items,

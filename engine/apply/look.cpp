@@ -27,9 +27,10 @@ Outcome end(Outcome outcome, Result<void> result) {
   return outcome;
 }
 
-Error unknown_path(const manifest::Host& host) {
-  return Error{ErrorCode::no_generation, fmt::format("envsync knows no environment at '{}' on {}", host.path, host.name)}
-      .hint("run `envsync apply` first");
+Error unknown_path(const manifest::Host& host, const ScanReply& scan) {
+  Error error{ErrorCode::no_generation, fmt::format("envsync knows no environment at '{}' on {}", host.path, host.name)};
+  if (scan.foreign_state.empty()) return std::move(error).hint("run `envsync apply` first");
+  return std::move(error).cause(fmt::format("{}, and state of envsync is read by its own user only", scan.foreign_state)).hint("log in to the host as that user");
 }
 
 GenerationEvent generation_event(const manifest::Host& host, const std::string& path, const RecordInfo& record, bool is_current) {
@@ -95,7 +96,7 @@ Outcome verify_host(Run& run, const manifest::Host& host, const VerifyOptions& o
     const ScanReply& scan = session.scan;
     outcome.path = scan.path;
     outcome.bytes_read = scan.bytes_hashed;
-    if (!scan.current) return unknown_path(host);
+    if (!scan.current) return unknown_path(host, session.scan);
     outcome.generation = scan.current->number;
     TRY(const Drift drift, drift_of(run, session));
     for (const tree::Change& change : drift.changes) run.dispatcher->on(difference_event(host, change));
@@ -128,7 +129,10 @@ Outcome status_host(Run& run, const manifest::Host& host) {
     status.journal_state = scan.journal_state.empty() ? "clean" : scan.journal_state;
     status.leftover_bytes = scan.leftover_bytes;
     status.pool_bytes = scan.pool_bytes;
-    if (!scan.current) return ok();
+    if (!scan.current) {
+      if (!scan.foreign_state.empty()) run.dispatcher->on(ProblemEvent{host.name, Severity::warning, unknown_path(host, scan)});
+      return ok();
+    }
     outcome.generation = scan.current->number;
     status.current = generation_event(host, scan.path, *scan.current, true);
     TRY(const RecordsReply records, session.endpoint->records(run.stop));
@@ -155,7 +159,7 @@ Outcome history_host(Run& run, const manifest::Host& host) {
   return end(std::move(outcome), [&]() -> Result<void> {
     TRY(Session session, open_session(run, host, host.path, {}, host.name));
     outcome.path = session.scan.path;
-    if (!session.scan.current) return unknown_path(host);
+    if (!session.scan.current) return unknown_path(host, session.scan);
     outcome.generation = session.scan.current->number;
     TRY(const RecordsReply records, session.endpoint->records(run.stop));
     for (const RecordInfo& record : records.records)
@@ -172,7 +176,7 @@ Outcome prune_host(Run& run, const manifest::Host& host, const PruneOptions& opt
     ask.any_record = options.all;
     TRY(Session session, open_session(run, host, host.path, ask, host.name));
     outcome.path = session.scan.path;
-    if (!session.scan.state_exists) return unknown_path(host);
+    if (!session.scan.state_exists) return unknown_path(host, session.scan);
     if (options.all) {
       Question question;
       question.kind = QuestionKind::remove_state;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "apply/source.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "apply/texts.hpp"
 #include "python/origin.hpp"
+#include "scan/walk.hpp"
 
 namespace envsync::apply {
 
@@ -26,6 +29,14 @@ Result<void> check_place(const manifest::Source& place, Reading reading, const f
   if (reading == Reading::environment && !scan.environment.has_pyvenv)
     return missing("has no pyvenv.cfg: it is not a Python environment").hint("name the environment's own folder as `source`");
   if (scan.problems_total == 0) return ok();
+  // That the listed ones are all of a kind says it of no other one.
+  const bool is_moving = scan.problems_total == scan.problems.size() &&
+                         std::ranges::all_of(scan.problems, [](const format::ProblemInfo& p) { return p.what == scan::kChanged; });
+  if (is_moving) {
+    Error error{ErrorCode::source_changed, fmt::format("the {} changed while it was read", where)};
+    for (std::size_t i = 0; i < std::min(kShownMax, scan.problems.size()); ++i) error.causes.push_back(fmt::format("'{}'", printable(scan.problems[i].path)));
+    return std::move(error).note("nothing was changed").hint("run again when nothing writes there, or name what is written in source.exclude");
+  }
   Error error{ErrorCode::unreadable, fmt::format("the {} holds {} that cannot be copied", where,
                                                  scan.problems_total == 1 ? "an entry" : fmt::format("{} entries", scan.problems_total))};
   for (std::size_t i = 0; i < std::min(kShownMax, scan.problems.size()); ++i)

@@ -15,7 +15,8 @@ namespace envsync::cli {
 
 namespace {
 
-bool is_flag_word(std::string_view word) { return word.size() > 1 && word.front() == '-'; }
+/// A negative number is a value.
+bool is_flag_word(std::string_view word) { return word.size() > 1 && word.front() == '-' && (word[1] < '0' || word[1] > '9'); }
 bool is_help_word(std::string_view word) { return word == "--help" || word == "-h"; }
 
 /// One verb's parser and where it puts what it finds.

@@ -54,7 +54,7 @@ std::string failed_hosts_again(const std::vector<const Outcome*>& outcomes, cons
   for (const Outcome* outcome : outcomes) words += " --host " + shell_word(outcome->host);
   // Names of forty hosts help nobody to paste; the same command again finds the others up to date.
   if (outcomes.size() > 8) words = view.host_words;
-  return fmt::format("envsync {}{}{}{}", spec(view.verb).name, view.manifest_words, words, view.consent_words);
+  return fmt::format("envsync {}{}{}{}{}", spec(view.verb).name, view.manifest_words, view.connection_words, words, view.consent_words);
 }
 
 std::string other_hosts(const Tally& seen) {
@@ -71,7 +71,7 @@ std::string failure(const Tally& seen, const RunSeen& run, const View& view, con
   std::string text;
   if (!run.run_log.empty()) text += fmt::format("{}: the run log is {}\n", palette.bold("note"), safe(run.run_log));
   if (seen.failed.empty() && seen.skipped > 0 && !is_plan) {
-    const std::string again = fmt::format("envsync {}{}{}{}", spec(view.verb).name, view.manifest_words, view.host_words, view.consent_words);
+    const std::string again = view.command(spec(view.verb).name, view.consent_words);
     return text + palette.red(verb_column("Stopped")) + fmt::format("before {} of {}. Next: {}\n", seen.skipped, hosts, again);
   }
   if (seen.failed.size() == 1 && run.outcomes.size() == 1 && !is_plan) return text + failure_text(*seen.failed[0], view, palette);

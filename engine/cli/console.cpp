@@ -6,6 +6,7 @@
 #include "base/bytes.hpp"
 #include "cli/closing.hpp"
 #include "cli/error_text.hpp"
+#include "cli/hints.hpp"
 #include "cli/json_lines.hpp"
 #include "cli/plan_text.hpp"
 #include "cli/result_text.hpp"
@@ -29,7 +30,8 @@ bool is_failure(const Outcome& outcome) {
 
 Console::Console(const Io& io, RunLog* log, ConsoleOptions options) : io_(&io), log_(log), options_(std::move(options)), terminal_(io, options_.terminal) {}
 
-void Console::on(const Event& event) {
+void Console::on(const Event& given) {
+  const Event event = with_commands(given, options_.view);
   const std::lock_guard lock(mutex_);
   if (const auto* summary = std::get_if<SummaryEvent>(&event)) { summary_ = *summary; return; }
   record(event);
@@ -249,8 +251,9 @@ SummaryEvent Console::summarise(const Report& report, int exit_code, double seco
 void Console::finish(const Report& report, int exit_code, double seconds) {
   const std::lock_guard lock(mutex_);
   // An engine that fails before its first event says so in its report only.
-  for (const Outcome& outcome : report.outcomes) {
+  for (Outcome outcome : report.outcomes) {
     if (outcomes_.contains(place(outcome))) continue;
+    if (outcome.error) outcome.error = with_commands(*std::move(outcome.error), options_.view, outcome.host);
     record(outcome);
     show(outcome);
   }

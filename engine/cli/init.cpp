@@ -56,15 +56,16 @@ Result<InitReply> look(const Invocation& given, const Surroundings& around) {
   const Io& io = around.io;
   const bool can_ask = !given.no_input && io.in_is_terminal && io.err_is_terminal;
   const bool is_animated = io.err_is_terminal && io.environment("TERM") != "dumb";
-  View view{.verb = Verb::init, .manifest = kManifest, .manifest_words = {}, .host_words = {}, .consent_words = {}};
+  View view{.verb = Verb::init, .manifest = kManifest, .manifest_words = {}, .connection_words = {}, .host_words = {}, .consent_words = {}};
   view.has_json = given.has_json;
   view.is_quiet = given.is_quiet;
   view.is_verbose = given.is_verbose;
   const TerminalOptions terminal{.style = given.is_quiet ? ProgressStyle::silent : is_animated ? ProgressStyle::animated : ProgressStyle::plain,
                                  .shows_host = false, .is_verbose = given.is_verbose, .may_prompt = can_ask, .palette = around.err};
-  Console console(io, nullptr, {.view = view, .run = make_run_name(io.clock->realtime_ns(), io.random()), .can_ask = can_ask, .assumes_yes = given.run.assume_yes,
-                                .out_palette = around.out, .err_palette = around.err, .terminal = terminal, .stop = around.interruption.stop});
   RunOptions options = given.run;
+  options.run = make_run_name(io.clock->realtime_ns(), io.random());
+  Console console(io, nullptr, {.view = view, .run = options.run, .can_ask = can_ask, .assumes_yes = given.run.assume_yes,
+                                .out_palette = around.out, .err_palette = around.err, .terminal = terminal, .stop = around.interruption.stop});
   options.batch = !can_ask;
   const std::stop_callback stopping(around.interruption.stop, [&] { console.say_stopping(); });
   auto reply = around.services.engine.init(given.init, options, console, around.interruption.stop);

@@ -29,6 +29,15 @@ Result<u32> take_number(const FlagSpec& flag, const std::string& text, u64 min, 
   return static_cast<u32>(*value);
 }
 
+/// A level of zstd, or raw.
+Result<int> take_level(const FlagSpec& flag, const std::string& text) {
+  if (text == "raw") return RunOptions::kRaw;
+  const bool is_negative = text.starts_with('-');
+  const auto value = whole_number(std::string_view(text).substr(is_negative ? 1 : 0), is_negative ? 7 : 22);
+  if (!value) return usage_error(fmt::format("'{}' takes raw or a level from -7 to 22, not '{}'", flag.name, safe(text)));
+  return is_negative ? -static_cast<int>(*value) : static_cast<int>(*value);
+}
+
 /// "30s", "5m", "1h"; a bare number is seconds, as other tools have it.
 Result<double> take_time(const FlagSpec& flag, const std::string& text) {
   double value = 0;
@@ -57,11 +66,11 @@ Result<void> take_value(Invocation& into, const FlagSpec& flag, const Values& va
     case Flag::ssh_config: into.run.ssh_config = first; break;
     case Flag::identity: into.run.identity = first; break;
     case Flag::transport: { TRY(into.run.transport, take_word(flag, first, {"auto", "libssh", "openssh"}, {})); break; }
-    case Flag::hosts_at_once: { TRY(into.run.hosts_at_once, take_number(flag, first, 1, 1000)); break; }
+    case Flag::hosts_at_once: { TRY(into.run.hosts_at_once, take_number(flag, first, 1, 256)); break; }
     case Flag::lock_wait: { TRY(into.run.lock_wait_seconds, take_time(flag, first)); break; }
     case Flag::drift: { TRY(into.run.drift, take_word(flag, first, {"replace", "refuse"}, {"keep"})); break; }
     case Flag::force_origin: { TRY(into.run.force_origin, take_word(flag, first, {"target", "same-host", "source"}, {"chunks"})); break; }
-    case Flag::force_level: { TRY(const u32 level, take_number(flag, first, 0, 22)); into.run.force_level = static_cast<int>(level); break; }
+    case Flag::force_level: { TRY(into.run.force_level, take_level(flag, first)); break; }
     case Flag::keep: { TRY(into.prune.keep, take_number(flag, first, 0, 1'000'000)); break; }
     case Flag::drop:
       for (const std::string& text : values) { TRY(const u32 number, take_number(flag, text, 0, 4'000'000'000)); into.prune.drop.push_back(number); }

@@ -266,7 +266,6 @@ Json make(const PrunedEvent& pruned, const Envelope& envelope, Paths) {
 Json make(const SummaryEvent& summary, const Envelope& envelope, Paths) {
   Json json = opening(envelope, "summary", {});
   json["verb"] = utf8(summary.verb);
-  json["committed_run"] = summary.run.empty() ? Json(nullptr) : Json(utf8(summary.run));
   json["exit_code"] = summary.exit_code;
   json["applied"] = summary.applied;
   json["unchanged"] = summary.unchanged;

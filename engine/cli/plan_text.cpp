@@ -107,7 +107,7 @@ std::string content(const PlanEvent& plan) {
 
 std::string disk(const PlanEvent& plan) {
   std::string out = fmt::format("{} needed, {} free", human_bytes(plan.disk_needed), human_bytes(plan.disk_free));
-  if (plan.inodes_free > 0) out += fmt::format("; {} needed, {} free", count(plan.inodes_needed, "inode"), thousands(plan.inodes_free));
+  if (plan.inodes_free != ~u64{0}) out += fmt::format("; {} needed, {} free", count(plan.inodes_needed, "inode"), thousands(plan.inodes_free));
   return out;
 }
 

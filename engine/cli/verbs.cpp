@@ -83,9 +83,17 @@ std::string consent_words(const RunOptions& run) {
   return words;
 }
 
+std::string connection_words(const RunOptions& run) {
+  std::string words;
+  if (!run.ssh_config.empty()) words += " --ssh-config " + shell_word(run.ssh_config);
+  if (!run.identity.empty()) words += " --identity " + shell_word(run.identity);
+  if (!run.transport.empty()) words += " --transport " + shell_word(run.transport);
+  return words;
+}
+
 View make_view(const Invocation& given, const Good& manifest, std::size_t manifests) {
   View view{.verb = given.verb, .manifest = manifest.text.file, .manifest_words = same_manifest(given.manifests.empty() ? kDefaultManifest : manifest.text.file, given.overrides),
-            .host_words = {}, .consent_words = consent_words(given.run)};
+            .connection_words = connection_words(given.run), .host_words = {}, .consent_words = consent_words(given.run)};
   for (const std::string& host : given.run.hosts) view.host_words += " --host " + shell_word(host);
   view.shows_host = manifest.summary.targets.size() > 1;
   view.shows_environment = manifests > 1;
@@ -143,6 +151,7 @@ int run_on_one(const Invocation& given, const Good& manifest, std::size_t manife
   Console console(around.io, log ? &*log : nullptr, console_options(given, make_view(given, manifest, manifests), run, around));
   RunOptions options = given.run;
   options.batch = given.no_input || !around.io.in_is_terminal || !around.io.err_is_terminal;
+  options.run = run;
   const auto began = around.io.clock->steady();
   Report report;
   {

@@ -15,6 +15,7 @@ struct View {
   Verb verb = Verb::plan;
   std::string manifest;          // as given
   std::string manifest_words;    // what a hinted command needs to mean the same manifest: " fleet.yaml --set a=b"
+  std::string connection_words = {};  // and reach its hosts the same way: " --ssh-config lab.conf"
   std::string host_words;        // and the same hosts: " --host web-01"
   std::string consent_words;     // and, of apply, the same consent: " --adopt"
   bool shows_host = false;       // more than one target
@@ -22,7 +23,7 @@ struct View {
   bool has_json = false, is_quiet = false, is_verbose = false, lists_files = false, has_exit_code = false;
 
   std::string command(std::string_view verb_name, std::string_view more = {}) const {
-    return fmt::format("envsync {}{}{}{}", verb_name, manifest_words, host_words, more);
+    return fmt::format("envsync {}{}{}{}{}", verb_name, manifest_words, connection_words, host_words, more);
   }
   /// "web-01 'analytics' ", or as much of it as this run needs.
   std::string subject(const std::string& host, const std::string& environment) const {

@@ -90,6 +90,7 @@ struct ScanReply {
   bool drifted = false;              // by the rules under which `current` was committed, the tree is not what it records
   Digest recorded_view;              // full digest of the tree as those rules see it; zero: they see what the request's do
   bool state_exists = false;
+  std::string foreign_state;         // of another user, where there is none of this one
   std::vector<std::string> recovered;
   std::string journal_state;         // "clean", or what recovery would do (lock none)
   std::string lock_holder;

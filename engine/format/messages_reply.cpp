@@ -81,6 +81,7 @@ void put(wire::Reply& reply, const ScanReply& r) {
   out.set_seconds(r.seconds);
   out.set_drifted(r.drifted);
   out.set_recorded_view(bytes_of(r.recorded_view));
+  out.set_foreign_state(r.foreign_state);
 }
 
 ScanReply take(Door& door, const wire::ScanReply& in) {
@@ -114,6 +115,7 @@ ScanReply take(Door& door, const wire::ScanReply& in) {
   out.in_use = door.strings(in.in_use(), "in_use");
   out.seconds = door.seconds(in.seconds(), "seconds");
   out.drifted = in.drifted();
+  out.foreign_state = door.text(in.foreign_state(), "foreign_state");
   out.recorded_view = door.digest(in.recorded_view(), "recorded_view");
   return out;
 }

@@ -180,7 +180,8 @@ std::string described(const Node& node) {
     case Node::Kind::scalar: break;
   }
   if (node.text.size() > kShownMax) return "a long text";
-  return fmt::format("'{}'", printable(node.text));
+  const bool is_quoted_number = !node.is_plain && !node.text.empty() && node.text.find_first_not_of("0123456789.") == std::string::npos;
+  return fmt::format("{}'{}'", is_quoted_number ? "the quoted text " : "", printable(node.text));
 }
 
 }  // namespace envsync::manifest

@@ -16,7 +16,8 @@ void read_version(const Field* field, const Mark& top, Problems& problems) {
   }
   const Node& node = field->value;
   if (node.is_scalar() && node.is_plain && node.text == std::to_string(kVersion)) return;
-  problems.report(node.mark, fmt::format("'version' takes {}, the only one that this envsync reads, not {}", kVersion, described(node)));
+  Error& error = problems.report(node.mark, fmt::format("'version' takes {}, the only one that this envsync reads, not {}", kVersion, described(node)));
+  if (node.is_scalar() && node.text == std::to_string(kVersion)) error.hints.push_back(fmt::format("write {} without quotes", kVersion));
 }
 
 void read_name(const Field* field, Draft& draft, Problems& problems) {

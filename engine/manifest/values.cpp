@@ -60,12 +60,12 @@ std::optional<bool> read_flag(const Named& value, Problems& problems) {
 std::optional<u64> read_number(const Named& value, u64 least, u64 most, Problems& problems) {
   const Node& node = value.node;
   u64 number = 0;
-  if (node.is_scalar() && node.is_plain) {
-    const char* end = node.text.data() + node.text.size();
-    const auto parsed = std::from_chars(node.text.data(), end, number);
-    if (parsed.ec == std::errc{} && parsed.ptr == end && number >= least && number <= most) return number;
-  }
-  problems.report(node.mark, fmt::format("'{}' takes a number from {} to {}, not {}", value.key, least, most, described(node)));
+  const char* end = node.text.data() + node.text.size();
+  const auto parsed = std::from_chars(node.text.data(), end, number);
+  const bool is_right = node.is_scalar() && parsed.ec == std::errc{} && parsed.ptr == end && number >= least && number <= most;
+  if (is_right && node.is_plain) return number;
+  Error& error = problems.report(node.mark, fmt::format("'{}' takes a number from {} to {}, not {}", value.key, least, most, described(node)));
+  if (is_right) error.hints.push_back(fmt::format("write {} without quotes", node.text));
   return std::nullopt;
 }
 

@@ -9,6 +9,7 @@
 
 #include "plan/refuse.hpp"
 #include "python/package_lines.hpp"
+#include "tree/staged_space.hpp"
 
 namespace envsync::plan {
 
@@ -19,8 +20,6 @@ using tree::ChangeKind;
 using tree::Entry;
 using tree::RelPath;
 using tree::Tree;
-
-constexpr u64 kBlockBytes = 4096;
 
 /// Contents that a tree holds, each once.
 std::unordered_set<content::ContentId, content::ContentIdHash> contents_of(const Tree& tree) {
@@ -74,6 +73,7 @@ PathLine line_of(const Change& change) {
 
 void count_changes(HostPlan& plan, const Tree& observed) {
   const auto held = contents_of(observed);
+  tree::StagedSpace needed;
   std::unordered_set<content::ContentId, content::ContentIdHash> counted;
   for (const Change& change : plan.changes) {
     plan.paths.push_back(line_of(change));
@@ -87,13 +87,14 @@ void count_changes(HostPlan& plan, const Tree& observed) {
     const tree::File* file = change.to != nullptr ? change.to->file() : nullptr;
     if (file == nullptr) continue;
     // Every changed file is a new inode, be its content there already or not.
-    ++plan.inodes_needed;
-    plan.disk_needed += (file->size + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+    needed.add_file(file->size);
     if (!held.contains(file->content()) && counted.insert(file->content()).second) plan.bytes_wanted += file->size;
   }
   // Directories below the commit root are made anew; what stays in them is linked.
   for (const Entry& entry : plan.desired.entries())
-    if (entry.is_dir() && plan.commit_root.contains(entry.path)) ++plan.inodes_needed, plan.disk_needed += kBlockBytes;
+    if (entry.is_dir() && plan.commit_root.contains(entry.path)) needed.add_folder();
+  plan.disk_needed = needed.bytes;
+  plan.inodes_needed = needed.inodes;
 }
 
 /// A step of an overlay says why its package moves.

@@ -34,7 +34,7 @@ struct TargetFacts {
   content::Digest current_root;
   bool has_drifted = false;              // it is not what `current` records, by the rules of then
   std::vector<std::string> drift;        // what differs, described
-  u64 disk_free = 0, inodes_free = 0;
+  u64 disk_free = ~u64{0}, inodes_free = ~u64{0};
   std::vector<std::string> in_use;
 };
 

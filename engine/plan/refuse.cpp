@@ -64,14 +64,14 @@ void refuse_deletions(const Inputs& inputs, HostPlan& plan) {
 
 void refuse_space(const Inputs& inputs, HostPlan& plan) {
   const TargetFacts& target = inputs.target;
-  if (plan.changes.empty() || target.disk_free == 0) return;
+  if (plan.changes.empty()) return;
   const bool lacks_bytes = plan.disk_needed > target.disk_free;
-  const bool lacks_inodes = target.inodes_free != 0 && plan.inodes_needed > target.inodes_free;
+  const bool lacks_inodes = plan.inodes_needed > target.inodes_free;
   if (!lacks_bytes && !lacks_inodes) return;
   Error error{ErrorCode::no_space, fmt::format("{} lacks {} for the staged tree of '{}'", target.host, lacks_bytes ? "space" : "inodes", target.path)};
   error.causes.push_back(lacks_bytes ? fmt::format("need {}, have {}", human_bytes(plan.disk_needed), human_bytes(target.disk_free))
                                      : fmt::format("need {} inodes, have {}", plan.inodes_needed, target.inodes_free));
-  plan.refusals.push_back({nothing_changed(std::move(error)).hint("run `envsync prune` to free what old generations hold"), std::nullopt});
+  plan.refusals.push_back({nothing_changed(std::move(error)).hint(target.current ? "run `envsync prune` to free what old generations hold" : "free some of it, or choose a path on another filesystem"), std::nullopt});
 }
 
 /// The only lib/pythonX.Y of the desired tree.

@@ -26,7 +26,6 @@ struct Job {
   std::string_view folder;           // of this host
 };
 
-u64 on_disk(u64 size) { return (size + 4095) / 4096 * 4096; }
 
 }  // namespace
 
@@ -139,14 +138,13 @@ class ContentFinder {
   }
 
   Result<void> check_space() {
-    u64 bytes = 0, inodes = t_.plan.folders.size();
+    tree::StagedSpace space;
     for (const Job& job : jobs_) {
       const u64 copies = job.users->size() - (job.from == From::leftover && job.may_move ? 1 : 0);
-      bytes += copies * on_disk(job.content->size);
-      inodes += copies;
+      for (u64 i = 0; i < copies; ++i) space.add_file(job.content->size);
     }
-    bytes += t_.plan.folders.size() * 4096;
-    return t_.check_space(bytes, inodes, leftovers_.bytes());
+    for (std::size_t i = 0; i < t_.plan.folders.size(); ++i) space.add_folder();
+    return t_.check_space(space, leftovers_.bytes());
   }
 
   Result<void> take_all() {

@@ -84,6 +84,21 @@ Result<std::string> choose_state_name(int parent, const std::string& name) {
   return first;
 }
 
+/// State of another user, who may have put the environment there: root's, or that of the environment's owner.
+Result<std::string> find_foreign(int parent, const std::string& folder, const std::string& name) {
+  std::vector<std::string> candidates{std::string(kStatePrefix), fmt::format("{}-0", kStatePrefix)};
+  TRY(const auto environment, os::stat_if_exists(parent, name));
+  if (environment) candidates.push_back(fmt::format("{}-{}", kStatePrefix, environment->uid));
+  for (const std::string& candidate : candidates) {
+    TRY(const auto outer, os::stat_if_exists(parent, candidate));
+    if (!outer || outer->kind != os::Kind::directory || outer->uid == ::geteuid()) continue;
+    const auto inner = os::stat_if_exists(parent, fmt::format("{}/{}", candidate, name));
+    if (inner && !*inner) continue;  // it may be looked into, and holds nothing of this environment
+    return fmt::format("'{}' belongs to user {}", printable(join(folder, candidate)), outer->uid);
+  }
+  return std::string();
+}
+
 /// An environment inside another one would be swapped with it.
 Result<void> check_not_nested(const std::string& path) {
   std::string above = path;
@@ -123,6 +138,10 @@ Result<Place> resolve_place(const std::string& path) {
   if (!opened) return place;
   place.parent = std::move(*opened);
   TRY(place.state_name, choose_state_name(place.parent.get(), place.name));
+  // What is wrong with a folder that is no state is said when it is opened.
+  const auto own = os::stat_if_exists(place.parent.get(), fmt::format("{}/{}", place.state_name, place.name));
+  if (!own || *own) return place;
+  TRY(place.foreign_state, find_foreign(place.parent.get(), parent, place.name));
   return place;
 }
 

@@ -10,9 +10,6 @@
 namespace envsync::store {
 namespace {
 
-constexpr u64 kSpareBytes = 16u << 20;  // records, journal, folders that grow
-constexpr u64 kSpareInodes = 64;
-
 Error place_refused(const std::string& shown, std::string why) {
   return Error(ErrorCode::place_refused, fmt::format("'{}' cannot be swapped at once", shown)).cause(std::move(why))
       .note("nothing was changed");
@@ -152,14 +149,13 @@ Result<void> Transaction::Impl::choose_numbers() {
   return ok();
 }
 
-Result<void> Transaction::Impl::check_space(u64 bytes, u64 inodes, u64 reclaimable) const {
-  const u64 need = bytes + kSpareBytes, have = space.bytes_free + reclaimable;
-  if (need <= have && (space.inodes_free == ~u64{0} || inodes + kSpareInodes <= space.inodes_free)) return ok();
-  const std::string why = need > have ? fmt::format("it needs {}, free are {}", human_bytes(need), human_bytes(have))
-                                      : fmt::format("it needs {} inodes, free are {}", inodes + kSpareInodes, space.inodes_free);
-  return Error(ErrorCode::no_space, fmt::format("no space to stage generation {} of '{}'", terms.number, shown({}))).cause(why)
-      .note("nothing was changed")
-      .hint("run `envsync prune` to free old generations");
+Result<void> Transaction::Impl::check_space(const tree::StagedSpace& needed, u64 reclaimable) const {
+  const u64 have = space.bytes_free + reclaimable;
+  if (needed.bytes <= have && needed.inodes <= space.inodes_free) return ok();
+  const std::string why = needed.bytes > have ? fmt::format("it needs {}, free are {}", human_bytes(needed.bytes), human_bytes(have))
+                                              : fmt::format("it needs {} inodes, free are {}", needed.inodes, space.inodes_free);
+  Error error = Error(ErrorCode::no_space, fmt::format("no space to stage generation {} of '{}'", terms.number, shown({}))).cause(why).note("nothing was changed");
+  return std::move(error).hint(terms.number > 1 ? "run `envsync prune` to free old generations" : "free some of it, or choose a path on another filesystem");
 }
 
 Result<void> Transaction::Impl::open_staging() {

@@ -49,6 +49,7 @@ struct Place {
   std::string path;               // absolute
   std::string name;               // last component
   std::string state_name;         // ".envsync" or ".envsync-<uid>"
+  std::string foreign_state;      // where this user has no state here but another one may: that folder and whose it is, for people
   os::Fd parent;
 };
 /// Refuses "/", home folders, relative and empty paths, "." and "..", paths inside a state folder. The parent may be

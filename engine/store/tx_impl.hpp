@@ -13,6 +13,7 @@
 #include "store/transaction.hpp"
 #include "store/walk.hpp"
 #include "store/workers.hpp"
+#include "tree/staged_space.hpp"
 
 namespace envsync::store {
 
@@ -84,7 +85,7 @@ struct Transaction::Impl {
   Result<void> check_entries() const;
   Result<void> check_project() const;
   Result<void> choose_numbers();
-  Result<void> check_space(u64 bytes, u64 inodes, u64 reclaimable) const;
+  Result<void> check_space(const tree::StagedSpace& needed, u64 reclaimable) const;
   Result<void> open_staging();
   Result<void> build(const StepSink& sink);
   // build_folders.cpp, build_links.cpp, build_unmanaged.cpp

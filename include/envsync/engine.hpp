@@ -24,6 +24,8 @@ struct ManifestText {
 Result<ManifestText> load_manifest(const std::string& file, std::vector<std::string> overrides = {});
 
 struct RunOptions {
+  static constexpr int kRaw = -1000;  // as force_level: nothing is compressed
+  std::string run;                  // id of the run: begins with the operator's time; empty: one is made
   std::vector<std::string> hosts;   // globs; empty: all targets
   bool adopt = false;
   bool allow_delete = false;

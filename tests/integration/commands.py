@@ -73,6 +73,36 @@ class Manifests(harness.Case):
         self.assertNotEqual(run.rc, 0)
         self.assertEqual(self.manifest_file.read_text(), text)
 
+    def test_init_writes_only_what_can_be_applied(self):
+        self.make_source()
+        (self.root / "env").symlink_to(self.src)
+        for words, said in (((self.src, "local"), "is the source itself"), ((self.src, f"local:{self.src}"), "is the source itself"),
+                            ((self.src, "lo", "lo"), "named twice"), (("env", "lo"), "./env"), (("nohost", "lo"), "nohost:/path")):
+            with self.subTest(words=words):
+                run = self.envsync("init", *words, rc=2, json_events=False)
+                self.assertIn(said, run.err)
+                self.assertFalse(self.manifest_file.exists())
+        self.envsync("init", "src/../src/env", "./dst/env", json_events=False)
+        self.assertIn(f"local:{self.dst}", self.manifest_file.read_text())
+        self.apply()
+        self.assert_same_tree(self.src, self.dst)
+
+    def test_one_run_has_one_id_everywhere(self):
+        self.make_source()
+        self.manifest()
+        run = self.apply()
+        ids = {e["run"] for e in run.events}
+        self.assertEqual(ids, {self.generations()[1]["committed_run"]})
+        self.assertEqual([p.stem for p in (self.home / ".local/state/envsync/runs").iterdir() if p.stem in ids], list(ids))
+        self.assertIn(ids.pop(), (self.state_folder() / "lock").read_text())
+
+    def test_a_quoted_number_is_told_to_lose_its_quotes(self):
+        self.manifest_file.write_text("version: \"1\"\npath: /x/env\nsource: a\ntargets: [b]\nsettings: {hosts_at_once: \"8\"}\n")
+        run = self.envsync("validate", self.manifest_file, rc=10)
+        self.assertIn("the quoted text '8'", run.err)
+        self.assertIn("write 8 without quotes", run.err)
+        self.assertIn("write 1 without quotes", run.err)
+
 
 class Usage(harness.Case):
     def test_wrong_usage_is_exit_2(self):

@@ -60,7 +60,7 @@ inline std::vector<format::Reply> sample_replies() {
                 .problems = {{"run/sock\xff", "is a socket"}, {"", "permission denied"}}, .problems_total = 12,
                 .environment = {.has_pyvenv = true, .pyvenv = "home = /usr/bin\n", .lib_python = "python3.12",
                                 .bin_python_runs = true, .bin_python_target = "/usr/bin/python3.12", .home_version = "3.12"},
-                .current = sample_record(8), .current_root = sample_digest(3), .drifted = true, .recorded_view = sample_digest(5), .state_exists = true,
+                .current = sample_record(8), .current_root = sample_digest(3), .drifted = true, .recorded_view = sample_digest(5), .state_exists = true, .foreign_state = "'/srv/.envsync' belongs to user 0",
                 .recovered = {"finished the commit of generation 8"}, .journal_state = "clean", .lock_holder = "ada, pid 7",
                 .pool_bytes = 8, .leftover_bytes = 9, .disk_free = 10, .inodes_free = 11, .filesystem = "xfs",
                 .in_use = {"sglang (pid 17) runs from it"}, .seconds = 0.25},

@@ -233,3 +233,24 @@ TEST_CASE("what a plan warns of is shown by apply too, its notes only by plan") 
   CHECK(bench({"apply", "-q"}) == 0);
   CHECK(bench.err.empty());
 }
+
+TEST_CASE("a command in a hint names the manifest, the connection and the host of this run, and is pasted as it stands") {
+  Bench bench;
+  bench.files["my fleet.yaml"] = "envsync.yaml";
+  bench.engine.summary.targets = {"web-01", "web-02"};
+  Error shared(ErrorCode::source_missing, "the source does not exist");
+  shared.hints = {"see `envsync explain source_missing`, then run `envsync validate` and `envsync plan`"};
+  bench.engine.script = play({ended(OutcomeKind::refused, "web-01", no_space("web-01")), ended(OutcomeKind::refused, "web-02", shared)}, 13);
+  CHECK(bench({"apply", "my fleet.yaml", "--ssh-config", "lab.conf"}) == 13);
+  CHECK(bench.err.find("`envsync prune 'my fleet.yaml' --ssh-config lab.conf --host web-01`") != std::string::npos);
+  CHECK(bench.err.find("`envsync explain source_missing`, then run `envsync validate 'my fleet.yaml'` and `envsync plan 'my fleet.yaml' --ssh-config lab.conf`") != std::string::npos);
+  CHECK(bench.err.find("Next: envsync apply 'my fleet.yaml' --ssh-config lab.conf --host") != std::string::npos);
+}
+
+TEST_CASE("the engine's run, the log's and that of every event are one") {
+  Bench bench;
+  bench.engine.script = play({applied()}, 0);
+  CHECK(bench({"apply", "--json"}) == 0);
+  CHECK(bench.engine.options.run == "20261130T180001.123456Z-1a2b3c4d");
+  CHECK(bench.out.find("committed_run") == std::string::npos);
+}

@@ -151,3 +151,32 @@ TEST_CASE("the base interpreter is where the links of bin/python leave the tree,
   CHECK(plan::base_interpreter(test::tree({"bin/python -> python"}), "").empty());
   CHECK(plan::base_interpreter(test::tree({"bin/python -> ../../../etc"}), "").empty());
 }
+
+TEST_CASE("what a plan foretells is what staging asks for, spare included, and a full disk is one") {
+  Case c(test::tree({"lib/a=1", "lib/b=2", "top=3"}), {});
+  const plan::HostPlan plan = plan::make_plan(c.inputs);
+  CHECK(plan.disk_needed == (u64{16} << 20) + 5 * 4096);
+  CHECK(plan.inodes_needed == 64 + 5);
+  c.inputs.target.disk_free = plan.disk_needed;
+  c.inputs.target.inodes_free = plan.inodes_needed;
+  CHECK(c.refusals().empty());
+  c.inputs.target.inodes_free = 0;
+  CHECK(c.refusals() == std::vector{ErrorCode::no_space});
+  c.inputs.target.disk_free = 0;
+  const Error error = plan::make_plan(c.inputs).refusals.front().error;
+  CHECK(error.hints == std::vector<std::string>{"free some of it, or choose a path on another filesystem"});
+  c.known(1);
+  CHECK(plan::make_plan(c.inputs).refusals.back().error.hints.front().find("prune") != std::string::npos);
+}
+
+TEST_CASE("a path that is gone is no drift to consent to where the caller says so, and the plan tells what went with it") {
+  Case c(test::tree({"lib/a=1"}), {});
+  c.inputs.target.current = 4;
+  c.inputs.target.has_drifted = true;
+  CHECK(c.refusals() == std::vector{ErrorCode::drift_refused});
+  c.inputs.consent.discard_drift = true;
+  const plan::HostPlan plan = plan::make_plan(c.inputs);
+  CHECK(plan.refusals.empty());
+  REQUIRE(plan.findings.size() == 1);
+  CHECK(plan.findings[0].code == "path_gone");
+}

@@ -341,3 +341,18 @@ TEST_CASE("places: a first apply below a folder that may not be written to is re
   REQUIRE(::chmod(folder.path("parent").c_str(), 0755) == 0);
   if (is_checked(said)) CHECK(said.find("the folder that holds it may not be written to") != std::string::npos);
 }
+
+TEST_CASE("places: state of another user is told where there is none of this one") {
+  Folder folder;
+  os::PosixFiles files;
+  const std::string env = folder.path("env");
+  REQUIRE(apply(files, env, desired({"a=1"})));
+  REQUIRE(::chmod(folder.path("").c_str(), 0755) == 0);
+  CHECK(store::resolve_place(env)->foreign_state.empty());
+  const std::string said = in_child([&]() -> std::string {
+    if (!become_nobody()) return kNotHere;
+    const auto place = store::resolve_place(env);
+    return place ? place->foreign_state : told(place);
+  });
+  if (is_checked(said)) CHECK(said == "'" + folder.path(".envsync") + "' belongs to user 0");
+}
