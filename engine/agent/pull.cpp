@@ -32,7 +32,9 @@ std::vector<Job> make_jobs(const std::vector<PullItem>& items) {
   for (std::size_t i = 0; i < items.size();) {
     const u64 size = items[i].content.size;
     if (size > content::kSegmentBytes) {
-      for (u64 at = 0; at < size; at += content::kSegmentBytes)
+      const u64 begin = items[i].first * content::kSegmentBytes;
+      const u64 end = items[i].count == 0 ? size : std::min(size, begin + items[i].count * content::kSegmentBytes);
+      for (u64 at = begin; at < end; at += content::kSegmentBytes)
         jobs.push_back({i, i + 1, at, std::min(content::kSegmentBytes, size - at)});
       ++i;
       continue;

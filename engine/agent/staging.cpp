@@ -108,6 +108,7 @@ Result<Reply> Session::on(u32 number, const StageRequest& request) {
   const store::Needs& needs = transaction_->needs();
   StageReply reply;
   reply.wanted = needs.wanted;
+  for (const store::MissingSegments& range : needs.missing) reply.missing.push_back({range.want, range.first, range.count});
   reply.wanted_bytes = needs.wanted_bytes;
   reply.linked = needs.linked;
   reply.copied = needs.copied;

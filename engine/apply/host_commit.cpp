@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include <unordered_map>
+
 #include <fmt/format.h>
 
 #include "apply/engine_impl.hpp"
@@ -130,16 +132,19 @@ Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
   if (wanted.empty()) return ok();
   const auto entries = plan_->desired.entries();
   std::map<Source*, std::vector<PullItem>> items;  // null: made here
+  std::unordered_map<u32, std::vector<SegmentRange>> begun;
+  for (const SegmentRange& range : staged_.missing) begun[range.want].push_back(range);
   std::vector<std::string> missing;
-  u64 total = 0;
   for (const u32 index : wanted) {
     if (index >= entries.size() || entries[index].file() == nullptr) return Error{ErrorCode::protocol, "the agent wants content that the plan does not have"};
     const tree::RelPath& path = entries[index].path;
     Source* place = provider_of(path);
     if (place == nullptr && !layered_.made.contains(path)) missing.push_back(fmt::format("'{}'", printable(path.bytes())));
-    items[place].push_back({index, path_there(path), entries[index].file()->content()});
-    total += entries[index].file()->size;
+    const PullItem whole{index, path_there(path), entries[index].file()->content(), 0, 0};
+    if (const auto ranges = begun.find(index); ranges == begun.end()) items[place].push_back(whole);
+    else for (const SegmentRange& range : ranges->second) items[place].push_back({index, whole.path, whole.content, range.first, range.count});
   }
+  const u64 total = staged_.wanted_bytes;
   if (!missing.empty()) return lacks_content(std::move(missing));
   PhaseTimer timer(*run_->dispatcher, target_->name, Phase::transfer, &outcome_.seconds);
   TRY(const protocol::Endpoint::Put put, session_->endpoint->put());

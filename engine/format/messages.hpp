@@ -111,7 +111,16 @@ struct TreeRequest {
   bool operator==(const TreeRequest&) const = default;
 };
 
-struct PullItem { u32 want = 0; tree::RelPath path; ContentId content; bool operator==(const PullItem&) const = default; };
+/// A file to send, or of one larger than a segment only the segments [first, first + count); count 0: all of it.
+struct PullItem {
+  u32 want = 0;
+  tree::RelPath path;
+  ContentId content;
+  u32 first = 0, count = 0;
+  bool operator==(const PullItem&) const = default;
+};
+/// Of a content that is `want`ed: segments [first, first + count).
+struct SegmentRange { u32 want = 0, first = 0, count = 0; bool operator==(const SegmentRange&) const = default; };
 /// Followed by a blob: encode_pull_items(). The reply is a blob of packs. Each pack is one blob frame.
 struct PullRequest {
   std::optional<int> force_level;
@@ -140,6 +149,7 @@ struct StageRequest {
 };
 struct StageReply {
   std::vector<u32> wanted;           // packed, ascending in send order
+  std::vector<SegmentRange> missing; // of wanted contents that are there in part; all of the others is wanted
   u64 wanted_bytes = 0, linked = 0, copied = 0, bytes_read = 0, bytes_written = 0;
   Guarantee guarantee = Guarantee::atomic;
   std::vector<std::string> in_use;

@@ -130,6 +130,9 @@ void put(wire::Reply& reply, const StageReply& r) {
   out.set_bytes_written(r.bytes_written);
   out.set_guarantee(static_cast<u32>(r.guarantee));
   out.set_in_use(encode_strings(r.in_use));
+  std::vector<u32> missing;
+  for (const SegmentRange& range : r.missing) missing.insert(missing.end(), {range.want, range.first, range.count});
+  out.set_missing(encode_numbers(missing));
 }
 
 StageReply take(Door& door, const wire::StageReply& in) {
@@ -142,6 +145,10 @@ StageReply take(Door& door, const wire::StageReply& in) {
   out.bytes_written = in.bytes_written();
   out.guarantee = door.choice(in.guarantee(), Guarantee::per_file, "guarantee");
   out.in_use = door.strings(in.in_use(), "in_use");
+  constexpr std::size_t kFields = 3;
+  const std::vector<u32> missing = door.numbers(in.missing(), kFields * kEntriesMax, "missing");
+  if (missing.size() % kFields != 0) door.refuse("missing", "is not whole");
+  for (std::size_t i = 0; i + kFields <= missing.size(); i += kFields) out.missing.push_back({missing[i], missing[i + 1], missing[i + 2]});
   return out;
 }
 

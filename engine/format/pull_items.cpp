@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 // What a source is asked to read, in columns, so that 80,000 files cost little more than their digests.
 //
-//   items   := zstd( count:varint wants sizes digests paths )
+//   items   := zstd( count:varint wants sizes digests paths ranges )
 //   wants   := numbers, as in format/wire.hpp
 //   sizes   := ( size:varint )*
 //   digests := ( digest[16] )*
 //   paths   := path column, as in format/wire.hpp
+//   ranges  := count:varint ( item:varint first:varint count:varint )*count     -- of items sent in part; ascending by item
 //
 // LIMIT: kEntriesMax items; kItemBytesMax decompressed; the paths of all items together kPathColumnMax.
 #include "format/messages.hpp"
@@ -14,6 +15,7 @@
 #include "format/wire.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace envsync::format {
 namespace {
@@ -63,6 +65,24 @@ Result<void> take_paths(ByteView& in, std::vector<PullItem>& items) {
   return ok();
 }
 
+Result<void> take_ranges(ByteView& in, std::vector<PullItem>& items) {
+  const auto count = take_varint(in);
+  if (!count || *count > items.size()) return damaged("more ranges than files");
+  u64 next = 0;
+  for (u64 i = 0; i < *count; ++i) {
+    const auto index = take_varint(in), first = take_varint(in), segments = take_varint(in);
+    if (!index || !first || !segments || *index < next || *index >= items.size()) return damaged("a range of no file");
+    next = *index + 1;
+    PullItem& item = items[static_cast<std::size_t>(*index)];
+    const u64 all = (item.content.size + content::kSegmentBytes - 1) / content::kSegmentBytes;
+    const bool fits = all > 1 && *segments > 0 && *first < all && *segments <= all - *first && all <= std::numeric_limits<u32>::max();
+    if (!fits) return damaged("a range that the file does not have");
+    item.first = narrow<u32>(*first);
+    item.count = narrow<u32>(*segments);
+  }
+  return ok();
+}
+
 }  // namespace
 
 Bytes encode_pull_items(const std::vector<PullItem>& items) {
@@ -77,6 +97,13 @@ Bytes encode_pull_items(const std::vector<PullItem>& items) {
     put_path(out, path, item.path.bytes());
     path = item.path.bytes();
   }
+  put_varint(out, static_cast<u64>(std::ranges::count_if(items, [](const PullItem& item) { return item.count > 0; })));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (items[i].count == 0) continue;
+    put_varint(out, i);
+    put_varint(out, items[i].first);
+    put_varint(out, items[i].count);
+  }
   return content::compress(out, kItemsLevel);
 }
 
@@ -90,7 +117,8 @@ Result<std::vector<PullItem>> decode_pull_items(ByteView compressed) {
   TRY_STATUS(take_numbers(in, items));
   TRY_STATUS(take_digests(in, items));
   TRY_STATUS(take_paths(in, items));
-  if (!in.empty()) return damaged("bytes follow the last path");
+  TRY_STATUS(take_ranges(in, items));
+  if (!in.empty()) return damaged("bytes follow the last range");
   return items;
 }
 

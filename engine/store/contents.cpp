@@ -9,6 +9,7 @@
 
 #include "store/hash_file.hpp"
 #include "store/leftovers.hpp"
+#include "store/receiving.hpp"
 #include "store/tx_impl.hpp"
 
 namespace envsync::store {
@@ -50,6 +51,7 @@ class ContentFinder {
     }
     TRY_STATUS(check_space());
     TRY_STATUS(take_all());
+    TRY_STATUS(take_partial());
     TRY_STATUS(leftovers_.remove(*t_.files));
     TRY_STATUS(look_again());
     list_wanted();
@@ -245,13 +247,41 @@ class ContentFinder {
     return managed == entry.xattrs;
   }
 
+  /// Large contents that an earlier run had begun to receive are gone on with.
+  Result<void> take_partial() {
+    for (const Job& job : jobs_) {
+      const auto partial = job.from == From::source ? leftovers_.find_partial(*job.content) : std::nullopt;
+      if (!partial) continue;
+      TRY(auto into, Receiving::take_over(*t_.files, t_.dir.get(), partial->at, *job.content, partial->may_trust, t_.bytes_read));
+      if (into && into->segments_left == 0) into->give_back(into->digests.size() - 1);  // so that a last piece comes, and completes the file
+      if (into) t_.receiving.emplace(job.users->front(), std::move(into));
+    }
+    return ok();
+  }
+
+  /// Runs of segments that are not there.
+  void list_missing(u32 index, const Receiving& into) {
+    for (std::size_t at = 0; at < into.digests.size(); ++at) {
+      if (into.digests[at]) {
+        t_.needs.wanted_bytes -= into.segment_size(at);
+        continue;
+      }
+      auto& missing = t_.needs.missing;
+      const bool goes_on = !missing.empty() && missing.back().want == index && missing.back().first + missing.back().count == at;
+      if (goes_on) ++missing.back().count;
+      else missing.push_back({index, narrow<u32>(at), 1});
+    }
+  }
+
   void list_wanted() {
     for (const Job& job : jobs_) {
       if (job.from != From::source) continue;
       const u32 index = job.users->front();
       t_.needs.wanted.push_back(index);
       t_.needs.wanted_bytes += job.content->size;
-      t_.wanted.emplace(index, false);
+      const auto begun = t_.receiving.find(index);
+      t_.wanted.emplace(index, begun != t_.receiving.end());
+      if (begun != t_.receiving.end()) list_missing(index, *begun->second);
     }
     t_.wanted_left = t_.needs.wanted.size();
   }

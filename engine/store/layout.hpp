@@ -24,6 +24,10 @@ inline constexpr const char* kNew = "new";
 inline constexpr const char* kBaseRecord = "record-base";
 inline constexpr const char* kDesiredRecord = "record";
 
+/// Of a large content that is being received: its bytes, and beside them which segments are there.
+inline std::string partial_path(const content::ContentId& id) { return fmt::format("{}/{}", kPartialDir, id.name()); }
+inline std::string segments_path(const content::ContentId& id) { return partial_path(id) + ".segments"; }
+
 inline std::string staging_path(const std::string& tx) { return fmt::format("{}/{}", kStagingDir, tx); }
 inline std::string record_path(u32 number) { return fmt::format("{}/{}", kRecordsDir, number); }
 inline std::string content_path(const content::ContentId& id) { return fmt::format("{}/{}", kContentsDir, id.name()); }

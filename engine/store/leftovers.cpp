@@ -38,7 +38,8 @@ Result<Leftovers> Leftovers::open(State& state, const std::string& own) {
 }
 
 Result<void> Leftovers::collect(int at, bool may_trust) {
-  std::vector<std::string> folders{kNew, kPartialDir};
+  TRY_STATUS(collect_partial(at, may_trust));
+  std::vector<std::string> folders{kNew};
   while (!folders.empty()) {
     const std::string folder = std::move(folders.back());
     folders.pop_back();
@@ -59,8 +60,30 @@ Result<void> Leftovers::collect(int at, bool may_trust) {
   return ok();
 }
 
+Result<void> Leftovers::collect_partial(int at, bool may_trust) {
+  TRY(const auto stat, os::stat_if_exists(at, kPartialDir));
+  if (!stat || stat->kind != os::Kind::directory) return ok();
+  TRY(const os::Fd dir, os::open_dir(at, kPartialDir));
+  TRY(const auto entries, os::list(dir.get(), kPartialDir));
+  for (const auto& entry : entries) {
+    const auto content = ContentId::parse(entry.name);
+    if (!content) continue;  // a list
+    TRY(const auto found, os::stat_if_exists(dir.get(), entry.name));
+    if (!found) continue;
+    partial_.emplace(*content, Partial{at, may_trust});
+    partial_bytes_ += found->blocks * 512;
+  }
+  return ok();
+}
+
+std::optional<Leftovers::Partial> Leftovers::find_partial(const ContentId& content) const {
+  const auto found = partial_.find(content);
+  if (found == partial_.end()) return std::nullopt;
+  return found->second;
+}
+
 u64 Leftovers::bytes() const {
-  u64 total = 0;
+  u64 total = partial_bytes_;
   for (const File& file : files_)
     if (file.may_move) total += file.stat.blocks * 512;
   return total;

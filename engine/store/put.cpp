@@ -3,26 +3,17 @@
 // large one is written in partial/; each segment is hashed when its last byte is there, and the whole is verified before the
 // file moves into the tree.
 #include <algorithm>
-#include <map>
 
 #include <fmt/format.h>
 
+#include "base/buffer.hpp"
+#include "store/receiving.hpp"
 #include "store/tx_impl.hpp"
 
 namespace envsync::store {
 
 using content::Digest;
 using content::kSegmentBytes;
-
-struct Receiving {
-  std::mutex mutex;                        // guards all below but fd's own writes
-  os::Fd fd;
-  std::string path;                        // beneath the transaction's folder
-  std::map<u64, u64> ranges;               // begin to end of what came or is being written; none touch or overlap
-  std::vector<u64> written;                // bytes of each segment that are in the file
-  std::vector<std::optional<Digest>> digests;
-  std::size_t segments_left = 0;
-};
 
 namespace {
 
@@ -36,26 +27,6 @@ Error wrong_content(const std::string& shown) {
       .note("nothing was changed")
       .hint("run again when the source is quiet");
 }
-
-/// False where a byte of it was there before.
-bool reserve(std::map<u64, u64>& ranges, u64 begin, u64 end) {
-  const auto next = ranges.lower_bound(begin);
-  if (next != ranges.end() && next->first < end) return false;
-  if (next != ranges.begin() && std::prev(next)->second > begin) return false;
-  u64 from = begin, to = end;
-  if (next != ranges.end() && next->first == end) {
-    to = next->second;
-    ranges.erase(next);
-  }
-  if (const auto after = ranges.lower_bound(begin); after != ranges.begin() && std::prev(after)->second == begin) {
-    from = std::prev(after)->first;
-    ranges.erase(std::prev(after));
-  }
-  ranges[from] = to;
-  return true;
-}
-
-u64 segment_size(u64 size, u64 segment) { return std::min(kSegmentBytes, size - segment * kSegmentBytes); }
 
 }  // namespace
 
@@ -105,14 +76,7 @@ class PutPieces {
     const std::lock_guard lock(t_.put_mutex);
     std::shared_ptr<Receiving>& found = t_.receiving[index];
     if (found) return found;
-    auto made = std::make_shared<Receiving>();
-    const u64 segments = (file.size + kSegmentBytes - 1) / kSegmentBytes;
-    made->path = fmt::format("{}/{}", kPartialDir, file.content().name());
-    TRY(made->fd, t_.files->create(t_.dir.get(), made->path, 0600));
-    TRY_STATUS(t_.files->allocate(made->fd.get(), file.size));
-    made->written.assign(static_cast<std::size_t>(segments), 0);
-    made->digests.assign(static_cast<std::size_t>(segments), std::nullopt);
-    made->segments_left = static_cast<std::size_t>(segments);
+    TRY(auto made, Receiving::make(*t_.files, t_.dir.get(), file.content()));
     t_.wanted.at(index) = true;
     found = std::move(made);
     return found;
@@ -124,7 +88,7 @@ class PutPieces {
       const std::lock_guard lock(into->mutex);
       if (!into->fd || !reserve(into->ranges, piece.offset, piece.offset + piece.length)) return bad_piece(shown, "some of it came before");
     }
-    TRY_STATUS(t_.files->write_at(into->fd.get(), piece.offset, bytes, into->path));
+    TRY_STATUS(t_.files->write_at(into->fd.get(), piece.offset, bytes, partial_path(into->content)));
     // DURABILITY: writeback begins while more arrives, so that sealing has little left to wait for.
     TRY_STATUS(t_.files->start_writeback(into->fd.get(), piece.offset, piece.length));
     t_.bytes_written += piece.length;
@@ -132,7 +96,7 @@ class PutPieces {
     for (u64 at = piece.offset; at < piece.offset + piece.length;) {
       const u64 segment = at / kSegmentBytes;
       const u64 part = std::min(piece.offset + piece.length, (segment + 1) * kSegmentBytes) - at;
-      TRY(const bool is_whole, add_to_segment(*into, file, segment, bytes.subspan(static_cast<std::size_t>(at - piece.offset), static_cast<std::size_t>(part))));
+      TRY(const bool is_whole, add_to_segment(*into, segment, bytes.subspan(static_cast<std::size_t>(at - piece.offset), static_cast<std::size_t>(part))));
       is_last = is_last || is_whole;
       at += part;
     }
@@ -140,9 +104,9 @@ class PutPieces {
   }
 
   /// True for the one call that completes the file's last segment.
-  Result<bool> add_to_segment(Receiving& into, const tree::File& file, u64 segment, ByteView part) {
+  Result<bool> add_to_segment(Receiving& into, u64 segment, ByteView part) {
     const std::size_t index = static_cast<std::size_t>(segment);
-    const u64 size = segment_size(file.size, segment);
+    const u64 size = into.segment_size(index);
     std::optional<Digest> digest;
     if (part.size() == size) digest = content::digest_of(part);
     {
@@ -151,28 +115,31 @@ class PutPieces {
       if (into.written[index] < size) return false;
     }
     if (!digest) {
-      Bytes whole(static_cast<std::size_t>(size));
-      TRY(const std::size_t got, os::read_at(into.fd.get(), segment * kSegmentBytes, whole, into.path));
+      Buffer whole(static_cast<std::size_t>(size));
+      TRY(const std::size_t got, os::read_at(into.fd.get(), segment * kSegmentBytes, {whole.data(), whole.size()}, partial_path(into.content)));
       digest = content::digest_of(ByteView(whole).first(got));
     }
     const std::lock_guard lock(into.mutex);
-    into.digests[index] = digest;
-    return --into.segments_left == 0;
+    TRY_STATUS(into.add(*t_.files, index, *digest));
+    return into.segments_left == 0;
   }
 
   Result<void> finish(u32 index, Receiving& into, const tree::File& file, const std::string& shown) {
     std::vector<Digest> digests;
     for (const auto& digest : into.digests) digests.push_back(*digest);
     if (content::digest_of_segments(digests, file.size) != file.digest) {
-      TRY_STATUS(t_.files->unlink(t_.dir.get(), into.path));
+      TRY_STATUS(t_.files->unlink(t_.dir.get(), partial_path(into.content)));
+      TRY_STATUS(t_.files->unlink(t_.dir.get(), segments_path(into.content)));
       return wrong_content(shown);
     }
     TRY_STATUS(t_.finish_file(index, into.fd.get(), true));
     const std::string to = t_.staged_path(t_.desired()[index].path);
-    TRY_STATUS(t_.files->rename_noreplace(t_.dir.get(), into.path, t_.dir.get(), to));
+    TRY_STATUS(t_.files->rename_noreplace(t_.dir.get(), partial_path(into.content), t_.dir.get(), to));
+    TRY_STATUS(t_.files->unlink(t_.dir.get(), segments_path(into.content)));
     TRY(const os::Stat stat, os::stat_fd(into.fd.get()));
     t_.staged[index] = scan::key_of(stat);
     into.fd.reset();
+    into.list.reset();
     TRY_STATUS(t_.finish_content(users(file)));
     done();
     return ok();

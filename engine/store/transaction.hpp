@@ -44,9 +44,13 @@ struct Begin {
 struct Step { Phase phase; u64 files_done = 0, files_total = 0, bytes_done = 0, bytes_total = 0; };
 using StepSink = std::function<void(const Step&)>;  // called from one thread at a time
 
+/// Segments [first, first + count) of a wanted content of which others are there already.
+struct MissingSegments { u32 want = 0, first = 0, count = 0; };
+
 struct Needs {
   std::vector<u32> wanted;              // indexes in desired.entries(), in directory order, one for each missing content
-  u64 wanted_bytes = 0;
+  std::vector<MissingSegments> missing; // of those wanted that an earlier run had begun; ascending
+  u64 wanted_bytes = 0;                 // what there is to send
   u64 linked = 0, copied = 0;           // files taken from this host
   u64 bytes_read = 0, bytes_written = 0;
   Guarantee guarantee = Guarantee::atomic;

@@ -64,7 +64,7 @@ inline std::vector<format::Reply> sample_replies() {
                 .recovered = {"finished the commit of generation 8"}, .journal_state = "clean", .lock_holder = "ada, pid 7",
                 .pool_bytes = 8, .leftover_bytes = 9, .disk_free = 10, .inodes_free = 11, .filesystem = "xfs",
                 .in_use = {"sglang (pid 17) runs from it"}, .seconds = 0.25},
-      StageReply{.wanted = {5, 7, 6, 3'999'999}, .wanted_bytes = 1, .linked = 2, .copied = 3, .bytes_read = 4, .bytes_written = 5,
+      StageReply{.wanted = {5, 7, 6, 3'999'999}, .missing = {{7, 0, 2}, {7, 5, 1}}, .wanted_bytes = 1, .linked = 2, .copied = 3, .bytes_read = 4, .bytes_written = 5,
                  .guarantee = Guarantee::per_file, .in_use = {"x"}},
       PutReply{.bytes_written = ~u64{0}},
       SealReply{},
@@ -91,10 +91,12 @@ inline Error sample_error() {
   return error;
 }
 
+inline constexpr u64 kSampleHuge = 1ull << 50;
+
 inline std::vector<format::PullItem> sample_items() {
   return {{.want = 7, .path = rel("lib/a.py"), .content = {sample_digest(1), 300}},
           {.want = 5, .path = rel("lib/b.py"), .content = {sample_digest(17), 0}},
-          {.want = 3'999'999, .path = rel("lib"), .content = {sample_digest(33), ~u64{0}}}};
+          {.want = 3'999'999, .path = rel("lib"), .content = {sample_digest(33), kSampleHuge}, .first = 5, .count = 65535}};
 }
 
 }  // namespace envsync::test

@@ -11,17 +11,19 @@ using namespace envsync::test;
 
 namespace {
 
-// count 3; wants 7, -2, +3999994 in zigzag; sizes 300, 0, 2^64-1; three digests; paths that share 0, 4 and 3 bytes.
+// count 3; wants 7, -2, +3999994 in zigzag; sizes 300, 0, 2^50; three digests; paths that share 0, 4 and 3 bytes; of the third
+// only the segments from the sixth, 65,535.
 constexpr std::string_view kGoldenColumns =
     "03"
     "0e" "03" "f4a3e803"
-    "ac02" "00" "ffffffffffffffffff01"
+    "ac02" "00" "8080808080808002"
     "0102030405060708090a0b0c0d0e0f10"
     "1112131415161718191a1b1c1d1e1f20"
     "2122232425262728292a2b2c2d2e2f30"
     "0008" "6c69622f612e7079"
     "0404" "622e7079"
-    "0300";
+    "0300"
+    "01" "02" "05" "ffff03";
 
 Bytes packed(std::string_view hex) { return content::compress(from_hex(hex).value(), 1); }
 
@@ -44,18 +46,33 @@ TEST_CASE("no pull items are a list of none") {
 
 TEST_CASE("pull items that do not hold together are refused") {
   const std::string digest(32, '0');
-  CHECK(decode_pull_items(packed("01" "02" "00" + digest + "0001" "61")));
+  CHECK(decode_pull_items(packed("01" "02" "00" + digest + "0001" "61" "00")));
   CHECK_FALSE(decode_pull_items({}));
   CHECK_FALSE(decode_pull_items(as_bytes("not zstd")));
-  CHECK_FALSE(decode_pull_items(packed("01" "01" "00" + digest + "0001" "61")));          // want -1
-  CHECK_FALSE(decode_pull_items(packed("01" "80a4e803" "00" + digest + "0001" "61")));    // want 4,000,000
-  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0101" "61")));          // shares a byte with no path
-  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0002" "61")));          // path cut
-  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0002" "2e2e")));        // ".."
-  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0000")));               // the root
-  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0001" "6100")));        // a byte too many
-  CHECK_FALSE(decode_pull_items(packed("02" "02" "00" + digest + "0001" "61")));          // one is missing
+  CHECK_FALSE(decode_pull_items(packed("01" "01" "00" + digest + "0001" "61" "00")));          // want -1
+  CHECK_FALSE(decode_pull_items(packed("01" "80a4e803" "00" + digest + "0001" "61" "00")));    // want 4,000,000
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0101" "61" "00")));          // shares a byte with no path
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0002" "61" "00")));          // path cut
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0002" "2e2e" "00")));        // ".."
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0000" "00")));               // the root
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "00" + digest + "0001" "61" "0000" "00")));        // a byte too many
+  CHECK_FALSE(decode_pull_items(packed("02" "02" "00" + digest + "0001" "61" "00")));          // one is missing
   CHECK_FALSE(decode_pull_items(packed("ffffffffffffffffff01" + digest)));                // 2^64-1 items
+}
+
+TEST_CASE("a range of segments lies in a file that has them") {
+  const std::string digest(32, '0');
+  const auto ranges = [&](const std::string& size, const std::string& columns) { return decode_pull_items(packed("01" "02" + size + digest + "0001" "61" + columns)).has_value(); };
+  const std::string three_segments = "80808009", one_segment = "80808004";  // 18 MiB, 8 MiB
+  CHECK(ranges(three_segments, "01" "00" "00" "03"));
+  CHECK(ranges(three_segments, "01" "00" "02" "01"));
+  CHECK_FALSE(ranges(three_segments, "01" "00" "02" "02"));
+  CHECK_FALSE(ranges(three_segments, "01" "00" "03" "01"));
+  CHECK_FALSE(ranges(three_segments, "01" "00" "00" "00"));
+  CHECK_FALSE(ranges(three_segments, "01" "01" "00" "01"));
+  CHECK_FALSE(ranges(three_segments, "02" "00" "00" "01" "00" "01" "01"));
+  CHECK_FALSE(ranges(three_segments, "01" "00" "00"));
+  CHECK_FALSE(ranges(one_segment, "01" "00" "00" "01"));
 }
 
 TEST_CASE("paths of a few bytes cannot stand for gigabytes of shared prefixes") {
