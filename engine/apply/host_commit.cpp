@@ -17,7 +17,6 @@ using namespace format;
 namespace {
 
 constexpr std::size_t kShownMax = 10;
-constexpr double kReconnectLockWait = 60;  // the agent of a cut connection finishes its commit alone
 
 /// Uncompressed bytes of a pack, from its header; the relay looks at nothing else.
 u64 raw_bytes(ByteView pack) {

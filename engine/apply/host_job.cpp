@@ -37,6 +37,7 @@ HostJob::HostJob(Run& run, const manifest::Host& target, Goal goal)
   consent_.delete_many = run.options->allow_delete;
   const std::string drift = run.options->drift.value_or("");
   consent_.discard_drift = drift == "replace" || (drift.empty() && run.manifest->settings.drift == manifest::DriftRule::replace);
+  if (goal_.consent) consent_ = *goal_.consent;
 }
 
 bool HostJob::refuses_drift() const {
@@ -60,6 +61,7 @@ Result<void> HostJob::open() {
   ScanAsk ask;
   ask.lock = goal_.ending == Ending::commit ? LockMode::exclusive : LockMode::none;
   ask.want_facts = goal_.ending == Ending::plan_only;
+  if (goal_.is_retry) ask.lock_wait_seconds = kReconnectLockWait;
   open_layers();
   TRY(Session session, open_session(*run_, *target_, target_->path, ask, target_->name));
   session_.emplace(std::move(session));
@@ -268,6 +270,10 @@ Result<void> HostJob::apply() {
   if (scan.current) outcome_.generation = outcome_.generation_before = scan.current->number;
   for (const std::string& line : scan.recovered)
     run_->dispatcher->on(ProblemEvent{target_->name, Severity::note, Error{ErrorCode::failed, "an earlier run was interrupted: " + line}});
+  if (goal_.is_retry && scan.current && scan.current->run == run_->id) {
+    outcome_.kind = OutcomeKind::applied;  // the agent finished it alone
+    return ok();
+  }
   TRY(const bool is_settled, settle_unchanged());
   if (is_settled) {
     if (goal_.ending == Ending::plan_only) {

@@ -17,6 +17,9 @@ struct Goal {
   // rollback, decided per host by the caller
   std::optional<u32> to_generation;
   std::string undoes;                    // run
+  // after a connection of this run was lost
+  bool is_retry = false;
+  std::optional<plan::Consent> consent;  // given before
 };
 
 class HostJob {
@@ -25,6 +28,10 @@ class HostJob {
   Outcome work();
   /// For a rollback whose session is open already.
   Outcome work_on(Session session);
+  /// What was agreed to, by flags or answers.
+  const plan::Consent& given() const { return consent_; }
+  /// Bytes of packs that went to the target.
+  u64 moved() const { return pulled_bytes_; }
 
  private:
   Result<void> apply();
@@ -98,5 +105,9 @@ class HostJob {
   u64 pulled_bytes_ = 0;
   bool has_staged_ = false;
 };
+
+/// One target, from the source. A connection that is lost before the swap is made anew for settings.retry_for, and the run goes on with
+/// what came.
+Outcome mirror_host(Run& run, const manifest::Host& host, Goal goal);
 
 }  // namespace envsync::apply

@@ -79,7 +79,7 @@ std::vector<Outcome> mirror(Run& run, const Hosts& hosts, Ending ending) {
     goal.source = source ? &*source : nullptr;
     goal.layers = layers;
     goal.ending = ending;
-    return HostJob(run, host, std::move(goal)).work();
+    return mirror_host(run, host, std::move(goal));
   });
   tell_unused_accepts(run, hosts.size());
   return outcomes;

@@ -36,6 +36,8 @@ transport::Asker asker(Dispatcher& dispatcher) {
   };
 }
 
+bool is_network_error(const Error& error) { return error.code == ErrorCode::connection_lost || error.code == ErrorCode::connect_failed; }
+
 transport::Host transport_host(const manifest::Host& host, const manifest::Manifest& manifest, const RunOptions& options) {
   transport::Host out;
   out.name = host.name;

@@ -51,6 +51,12 @@ void tell_unused_accepts(Run& run, std::size_t hosts);
 transport::Asker asker(Dispatcher& dispatcher);
 transport::Host transport_host(const manifest::Host& host, const manifest::Manifest& manifest, const RunOptions& options);
 
+/// Seconds. The agent of a cut connection finishes its commit alone, and one that hears nothing ends after 30.
+inline constexpr double kReconnectLockWait = 60;
+
+/// The network's fault, not a person's: worth another try.
+bool is_network_error(const Error& error);
+
 /// A connection past its first scan.
 struct Session {
   std::string name;                          // of the host, as the manifest has it

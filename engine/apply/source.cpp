@@ -67,6 +67,17 @@ void Source::start() {
             }).share();
 }
 
+Source& Source::live() {
+  opened_.wait();
+  const std::lock_guard lock(next_mutex_);
+  if (next_) return next_->live();
+  const bool is_over = error_ ? is_network_error(*error_) : session_->endpoint->ended();
+  if (!is_over) return *this;
+  next_ = std::make_unique<Source>(*run_, place_, reading_);
+  next_->start();
+  return *next_;
+}
+
 Result<const format::ScanReply*> Source::scan() {
   opened_.wait();
   if (error_) return *error_;

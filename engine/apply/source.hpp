@@ -5,6 +5,7 @@
 
 #include <future>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "apply/run.hpp"
@@ -19,6 +20,8 @@ class Source {
   Source(Run& run, manifest::Source place, Reading reading) : run_(&run), place_(std::move(place)), reading_(reading) {}
   /// Starts connecting and scanning in a thread of its own.
   void start();
+  /// Itself; where its connection is over, another one that connects anew, the same for all who ask.
+  Source& live();
   /// Waits for the scan. The same error for every target.
   Result<const format::ScanReply*> scan();
   Result<const tree::Tree*> tree();
@@ -42,6 +45,8 @@ class Source {
   std::shared_future<void> opened_;
   std::optional<Session> session_;
   std::optional<Error> error_;
+  std::mutex next_mutex_;   // next_
+  std::unique_ptr<Source> next_;
   std::mutex tree_mutex_;   // tree_
   std::mutex texts_mutex_;  // texts_
   std::optional<Result<tree::Tree>> tree_;

@@ -10,6 +10,8 @@
 namespace envsync::manifest {
 namespace {
 
+constexpr u32 kRetryMax = 24 * 3600;  // seconds
+
 constexpr u64 kGenerationsMax = 1000;
 constexpr u64 kHostsAtOnceMax = 256;
 constexpr u64 kPathsMax = 4'000'000;  // LIMIT: entries of a tree
@@ -102,6 +104,7 @@ void read_settings(const Field& field, Draft& draft, Problems& problems) {
   read_count(fields.find("keep_generations"), 0, kGenerationsMax, out.keep_generations, problems);
   read_count(fields.find("hosts_at_once"), 1, kHostsAtOnceMax, out.hosts_at_once, problems);
   read_word(fields.find("on_failure"), kOnFailure, kOnFailureLater, out.on_failure, problems);
+  if (const Field* retry = fields.find("retry_for")) out.retry_for_seconds = read_duration(named(*retry), kRetryMax, problems).value_or(0);
   if (const Field* transport = fields.find("transport")) out.transport = read_transport(*transport, problems).value_or(Transport{});
 }
 

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace envsync::manifest {
@@ -66,6 +67,20 @@ std::optional<u64> read_number(const Named& value, u64 least, u64 most, Problems
   if (is_right && node.is_plain) return number;
   Error& error = problems.report(node.mark, fmt::format("'{}' takes a number from {} to {}, not {}", value.key, least, most, described(node)));
   if (is_right) error.hints.push_back(fmt::format("write {} without quotes", node.text));
+  return std::nullopt;
+}
+
+std::optional<u32> read_duration(const Named& value, u32 most, Problems& problems) {
+  std::string_view digits = value.node.is_scalar() ? std::string_view(value.node.text) : std::string_view();
+  constexpr std::string_view kUnits = "smh";
+  constexpr std::array<u64, 3> kSeconds{1, 60, 3600};
+  const std::size_t unit = digits.empty() ? std::string_view::npos : kUnits.find(digits.back());
+  if (unit != std::string_view::npos) digits.remove_suffix(1);
+  u64 number = 0;
+  const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+  const bool is_whole = unit != std::string_view::npos && parsed.ec == std::errc{} && parsed.ptr == digits.data() + digits.size();
+  if (is_whole && number <= most / kSeconds[unit]) return static_cast<u32>(number * kSeconds[unit]);
+  problems.report(value.node.mark, fmt::format("'{}' takes a time with its unit such as 30s, 10m or 2h, at most {}h, not {}", value.key, most / 3600, described(value.node)));
   return std::nullopt;
 }
 

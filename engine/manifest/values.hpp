@@ -23,6 +23,9 @@ std::optional<std::string> read_text(const Named& value, Problems& problems);
 std::optional<bool> read_flag(const Named& value, Problems& problems);
 std::optional<u64> read_number(const Named& value, u64 least, u64 most, Problems& problems);
 
+/// A whole number with its unit: 30s, 10m, 2h. In seconds.
+std::optional<u32> read_duration(const Named& value, u32 most, Problems& problems);
+
 /// A list of texts; empty where the key is absent.
 std::vector<std::string> read_texts(const Field* field, Problems& problems);
 

@@ -229,6 +229,7 @@ Result<PutReply> Endpoint::Put::finish(const ProgressSink& progress, std::stop_t
   return endpoint_->state_->expect<PutReply>(endpoint_->state_->answer(request_, progress, stop));
 }
 
+bool Endpoint::ended() const { return state_->connection.ended(); }
 u64 Endpoint::bytes_sent() const { return state_->connection.bytes_sent(); }
 u64 Endpoint::bytes_received() const { return state_->connection.bytes_received(); }
 

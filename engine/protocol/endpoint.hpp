@@ -55,6 +55,8 @@ class Endpoint {
   };
   Result<Put> put();
 
+  /// The connection is over.
+  bool ended() const;
   u64 bytes_sent() const;
   u64 bytes_received() const;
 

@@ -289,6 +289,23 @@ class Cuts(harness.Case):
             self.assertLess(wire.up - start, 11_000_000, "what had arrived was sent again")
         self.assert_same_tree(self.src, self.dst)
 
+    def test_a_link_that_breaks_and_comes_back_costs_what_was_on_its_way_and_nobodys_help(self):
+        server = self.server("alpha")
+        self.make_source()
+        self.manifest(targets=["alpha"])
+        self.apply()
+        trees.write(self.src / trees.SITE / "alpha/large.bin", os.urandom(60 << 20))  # one file: its segments are kept
+        for cut_after in (1_000_000, 30_000_000, 58_000_000):
+            with self.subTest(cut_after=cut_after), link.Link(server.port, rate=40e6, cut_after=cut_after) as wire:
+                trees.write(self.src / trees.SITE / "alpha/large.bin", os.urandom(60 << 20))
+                (self.root / "ssh_config").write_text(server.ssh_config(port=wire.port))
+                process = self.start("apply", str(self.manifest_file), "--set", "settings.retry_for=1m")
+                harness.wait_until(lambda: wire.cuts == 1, "the link is cut", 60)
+                wire.mend()
+                self.assertEqual(process.wait(timeout=90), 0)
+                self.assertLess(wire.up, (60 << 20) + 3 * (9 << 20), "more was sent again than was on its way")
+            self.assert_same_tree(self.src, self.dst)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

@@ -136,6 +136,9 @@ class Case(unittest.TestCase):
         line = [binary("ENVSYNC_BIN"), *arguments]
         if self.servers and arguments and arguments[0] in CONNECTING and "--ssh-config" not in arguments:
             line += ["--ssh-config", str(self.root / "ssh_config")]
+        # What a test cuts or kills shall be seen, unless it is about going on.
+        if arguments and arguments[0] == "apply" and not any("settings.retry_for" in a for a in arguments):
+            line += ["--set", "settings.retry_for=0s"]
         return line
 
     def envsync(self, *arguments, rc=0, json_events=True, env=None, seconds=RUN_SECONDS):

@@ -25,6 +25,13 @@ std::string head(const std::string& rest) { return "version: 1\npath: /srv/v\nso
 
 }  // namespace
 
+TEST_CASE("a time needs its unit") {
+  CHECK(messages(head("targets: [b]\nsettings: {retry_for: 10}\n")).starts_with("'retry_for' takes a time with its unit such as 30s, 10m or 2h, at most 24h, not '10'\n"));
+  CHECK(messages(head("targets: [b]\nsettings: {retry_for: 25h}\n")).starts_with("'retry_for' takes a time"));
+  CHECK(messages(head("targets: [b]\nsettings: {retry_for: m}\n")).starts_with("'retry_for' takes a time"));
+  CHECK(messages(head("targets: [b]\nsettings: {retry_for: 18446744073709551615s}\n")).starts_with("'retry_for' takes a time"));
+}
+
 TEST_CASE("an unknown key names the keys allowed and the nearest one") {
   CHECK(messages(head("targets: [b]\nsetings: {}\n")) == R"(unknown key 'setings' in the manifest
  --> fleet.yaml:5:1
@@ -115,7 +122,7 @@ TEST_CASE("what the design has and this version has not is an error that says so
   for (const char* invariant : {"relocate: true", "checks_fallback: refuse", "interpreter: ship", "atomic: best", "atomic: brief-gap"}) {
     CHECK(messages(head(fmt::format("targets: [b]\ninvariants: {{{}}}\n", invariant))).find("is not built yet in this version") != std::string::npos);
   }
-  for (const char* setting : {"bandwidth: 50MB/s", "retry_for: 10m", "drift: keep", "on_failure: all-or-nothing"}) {
+  for (const char* setting : {"bandwidth: 50MB/s", "drift: keep", "on_failure: all-or-nothing"}) {
     CHECK(messages(head(fmt::format("targets: [b]\nsettings: {{{}}}\n", setting))).find("is not built yet in this version") != std::string::npos);
   }
   CHECK(messages(head("targets: {hosts_from: fleet.txt}\n")) == R"(the key 'hosts_from' is not built yet in this version

@@ -53,6 +53,7 @@ TEST_CASE("the shortest manifest has every default") {
   CHECK(m.settings.drift == DriftRule::ask);
   CHECK(m.settings.keep_generations == 2);
   CHECK(m.settings.hosts_at_once == 8);
+  CHECK(m.settings.retry_for_seconds == 600);
   CHECK(m.settings.on_failure == FailureRule::carry_on);
   CHECK(m.settings.transport.kind == TransportKind::automatic);
   CHECK(m.compare_policy() == tree::ComparePolicy{});
@@ -89,6 +90,7 @@ settings:
   drift: refuse
   keep_generations: 0
   hosts_at_once: 2
+  retry_for: 90s
   on_failure: stop
   transport: openssh
 )");
@@ -119,6 +121,7 @@ settings:
   CHECK(m.settings.drift == DriftRule::refuse);
   CHECK(m.settings.keep_generations == 0);
   CHECK(m.settings.hosts_at_once == 2);
+  CHECK(m.settings.retry_for_seconds == 90);
   CHECK(m.settings.on_failure == FailureRule::stop);
   CHECK(m.settings.transport.kind == TransportKind::openssh);
   CHECK(m.compare_policy() ==
