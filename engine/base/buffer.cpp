@@ -5,17 +5,15 @@
 #include <mutex>
 #include <new>
 
-#include <sys/mman.h>
-
 namespace envsync {
 
 namespace {
 
-constexpr std::size_t kLarge = 1u << 20;       // from here on blocks are mapped, and kept when they are given back
+constexpr std::size_t kLarge = 1u << 20;       // from here on blocks are kept when they are given back
 constexpr std::size_t kStep = 3u << 20;        // of sizes: packs of about one size fit into each other's blocks
 constexpr std::size_t kKeptMax = 4;            // LIMIT: blocks, some 40 MB at most
 
-std::size_t mapped_size(std::size_t size) { return (size + kStep - 1) / kStep * kStep; }
+std::size_t whole_size(std::size_t size) { return (size + kStep - 1) / kStep * kStep; }
 
 struct Block {
   std::byte* data = nullptr;
@@ -39,26 +37,24 @@ Kept& kept() {
 std::byte* Buffer::take(std::size_t size) {
   if (size == 0) return nullptr;
   if (size < kLarge) return static_cast<std::byte*>(::operator new(size));
-  const std::size_t mapped = mapped_size(size);
+  const std::size_t whole = whole_size(size);
   {
     Kept& all = kept();
     const std::lock_guard lock(all.mutex);
     for (std::size_t i = 0; i < all.count; ++i) {
-      if (all.blocks[i].size != mapped) continue;
+      if (all.blocks[i].size != whole) continue;
       std::byte* data = all.blocks[i].data;
       all.blocks[i] = all.blocks[--all.count];
       return data;
     }
   }
-  void* data = ::mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (data == MAP_FAILED) throw std::bad_alloc();  // as every other allocation
-  return static_cast<std::byte*>(data);
+  return static_cast<std::byte*>(::operator new(whole));
 }
 
 void Buffer::give(std::byte* data, std::size_t size) noexcept {
   if (data == nullptr) return;
   if (size < kLarge) return ::operator delete(data);
-  Block out{data, mapped_size(size)};
+  Block out{data, whole_size(size)};
   {
     Kept& all = kept();
     const std::lock_guard lock(all.mutex);
@@ -68,7 +64,7 @@ void Buffer::give(std::byte* data, std::size_t size) noexcept {
     }
     std::swap(out, all.blocks[all.next++ % kKeptMax]);  // what is given back last is used next, so the others make room in turn
   }
-  ::munmap(out.data, out.size);
+  ::operator delete(out.data);
 }
 
 }  // namespace envsync

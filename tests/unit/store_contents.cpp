@@ -6,78 +6,14 @@
 #include <atomic>
 #include <thread>
 
-#include "store/journal.hpp"
-#include "support/store_env.hpp"
+#include "support/store_large.hpp"
 
 using namespace envsync;
 using namespace envsync::testing;
 
 namespace {
 
-struct Env {
-  Folder folder;
-  os::PosixFiles files;
-  std::string path = folder.path("env");
-  Settings settings = {};
-
-  std::string apply(const Desired& to) {
-    const auto accepted = envsync::testing::apply(files, path, to, settings);
-    if (!accepted) return told(accepted);
-    if (const auto wrong = differences(to.tree, path); !wrong.empty()) return "differs: " + wrong;
-    if (const auto lost = lost_contents(files, path); !lost.empty()) return "lost: " + lost;
-    return "";
-  }
-  u64 ino(const std::string& rel) const { return os::stat_at(folder.fd(), rel)->ino; }
-  std::vector<std::string> pool() const {
-    std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(folder.path(".envsync/env/contents"))) names.push_back(entry.path().filename());
-    std::ranges::sort(names);
-    return names;
-  }
-  std::size_t staging() const {
-    std::size_t count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(folder.path(".envsync/env/staging"))) count += entry.exists();
-    return count;
-  }
-};
-
 std::string name_of(std::string_view text) { return content::ContentId{content::digest_of(as_bytes(text)), text.size()}.name(); }
-
-/// More than two segments, unlike in each.
-std::string large(char seed) {
-  std::string text(content::kSegmentBytes * 2 + 12345, seed);
-  for (std::size_t i = 0; i < text.size(); i += 4096) text[i] = static_cast<char>(i >> 12);
-  return text;
-}
-
-/// "staging/<tx>/" of the one that there is.
-std::string staging_of(const Env& env) {
-  std::string name;
-  for (const auto& entry : std::filesystem::directory_iterator(env.folder.path(".envsync/env/staging")))
-    name = ".envsync/env/staging/" + entry.path().filename().string() + "/";
-  return name;
-}
-
-/// As if it had been written before the machine was started.
-void age_staging(Env& env) {
-  const std::string journal = staging_of(env) + "journal";
-  store::Terms terms = *store::parse_journal(as_bytes(env.folder.read(journal))).terms;
-  terms.boot = "another";
-  Bytes bytes = store::encode_record(store::Entry::begin, store::encode_terms(terms));
-  const Bytes end = store::encode_record(store::Entry::abandoned, {});
-  bytes.insert(bytes.end(), end.begin(), end.end());
-  env.folder.write(journal, as_text(bytes), 0600);
-}
-
-Desired with_large(std::string text, std::string_view path = "lib/large.so") {
-  Desired made;
-  add_text(made, std::move(text));
-  const auto id = made.texts.begin()->first;
-  std::vector<tree::Entry> entries{test::entry(""), test::entry("lib"), test::entry(std::string(path) + "=")};
-  std::get<tree::File>(entries.back().body) = {id.size, id.digest, 0};
-  made.tree = tree::Tree::from_unsorted(std::move(entries)).value();
-  return made;
-}
 
 Desired of_record(store::State& state, u32 number) { return {state.load(number)->tree, {}}; }
 
@@ -362,80 +298,6 @@ TEST_CASE("leftovers: what an abandoned run received is used by rename and not s
   REQUIRE(run.transaction->accept({}));
   CHECK(differences(to.tree, env.path) == "");
   CHECK(env.staging() == 0);
-}
-
-TEST_CASE("leftovers: a large content that came in part is gone on with, and only its missing segments are wanted") {
-  Env env;
-  const std::string text = large('p');
-  const Desired to = with_large(text);
-  const u32 index = static_cast<u32>(*to.tree.index_of(rel("lib/large.so")));
-  const auto put_segment = [&](Run& run, u64 segment) {
-    const u64 at = segment * content::kSegmentBytes;
-    const ByteView part = as_bytes(text).subspan(at, std::min<u64>(content::kSegmentBytes, text.size() - at));
-    return run.transaction->put({{index, at, narrow<u32>(part.size())}}, part);
-  };
-  const auto missing = [](const Run& run) {
-    std::string out;
-    for (const auto& range : run.transaction->needs().missing) out += fmt::format("{}+{} ", range.first, range.count);
-    return out;
-  };
-  {
-    Run run;
-    REQUIRE(run.open(env.files, env.path, env.settings));
-    REQUIRE(run.begin(to.tree, env.settings));
-    CHECK(missing(run).empty());
-    REQUIRE(put_segment(run, 1));
-    REQUIRE(run.transaction->put({{index, 0, 1000}}, as_bytes(text).first(1000)));  // a segment that never became whole
-  }
-  {
-    Run run;
-    REQUIRE(run.open(env.files, env.path, env.settings));
-    REQUIRE(run.begin(to.tree, env.settings));
-    CHECK(missing(run) == "0+1 2+1 ");
-    CHECK(run.transaction->needs().wanted == std::vector<u32>{index});
-    CHECK(run.transaction->needs().wanted_bytes == text.size() - content::kSegmentBytes);
-    CHECK(told(put_segment(run, 1)).starts_with("protocol"));
-    REQUIRE(put_segment(run, 0));
-  }
-  CHECK(env.staging() == 1);
-  Run run;
-  REQUIRE(run.open(env.files, env.path, env.settings));
-  REQUIRE(run.begin(to.tree, env.settings));
-  CHECK(missing(run) == "2+1 ");
-  REQUIRE(put_segment(run, 2));
-  REQUIRE(run.transaction->seal({}));
-  REQUIRE(run.transaction->commit({}));
-  REQUIRE(run.transaction->accept({}));
-  CHECK(differences(to.tree, env.path) == "");
-  CHECK(env.staging() == 0);
-}
-
-TEST_CASE("leftovers: a segment that a list names and whose bytes are not there comes again after another boot") {
-  Env env;
-  const std::string text = large('p');
-  const Desired to = with_large(text);
-  const u32 index = static_cast<u32>(*to.tree.index_of(rel("lib/large.so")));
-  {
-    Run run;
-    REQUIRE(run.open(env.files, env.path, env.settings));
-    REQUIRE(run.begin(to.tree, env.settings));
-    for (const u64 at : {u64{0}, content::kSegmentBytes})
-      REQUIRE(run.transaction->put({{index, at, narrow<u32>(content::kSegmentBytes)}}, as_bytes(text).subspan(at, content::kSegmentBytes)));
-  }
-  age_staging(env);
-  {
-    const auto partial = staging_of(env) + "partial/" + to.tree.entries()[index].file()->content().name();
-    std::fstream file(env.folder.path(partial), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(5);
-    file.put('X');
-  }
-  Run run;
-  REQUIRE(run.open(env.files, env.path, env.settings));
-  REQUIRE(run.begin(to.tree, env.settings));
-  REQUIRE(run.transaction->needs().missing.size() == 2);
-  CHECK(run.transaction->needs().missing[0].first == 0);
-  CHECK(run.transaction->needs().missing[0].count == 1);
-  CHECK(run.transaction->needs().missing[1].first == 2);
 }
 
 TEST_CASE("leftovers: of a run over a live tree only what was received is left, with the metadata that is wanted now") {
