@@ -308,8 +308,11 @@ Result<void> HostJob::apply() {
     outcome_.kind = OutcomeKind::unchanged;
     return ok();
   }
+  auto checking = std::async(std::launch::async, [this] { return check_records(); });
   TRY_STATUS(stage());
   TRY_STATUS(transfer(staged_.wanted));
+  TRY(std::vector<Finding> mismatches, checking.get());
+  TRY_STATUS(settle_records(std::move(mismatches)));
   return commit();
 }
 

@@ -70,6 +70,8 @@ class HostJob {
   Result<plan::Interpreter> probe_interpreter(const tree::Tree& wanted);
   Result<void> consent();
   PlanEvent plan_event() const;
+  Result<std::vector<Finding>> check_records();
+  Result<void> settle_records(std::vector<Finding> findings);
   Result<void> stage();
   Result<void> transfer(const std::vector<u32>& wanted);
   struct Delivery;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "apply/engine_impl.hpp"
+#include "apply/record.hpp"
 
 namespace envsync::apply {
 
@@ -108,6 +109,12 @@ Outcome verify_host(Run& run, const manifest::Host& host, const VerifyOptions& o
       run.dispatcher->on(event);
     }
     outcome.files = drift.changes.size() + scan.problems_total;
+    if (!options.record) return ok();
+    TRY(const std::vector<Finding> findings, check_live_records(run, session));
+    for (const Finding& finding : findings) {
+      if (finding.severity == Severity::error) ++outcome.files;
+      run.dispatcher->on(FindingEvent{host.name, finding});
+    }
     return ok();
   }());
 }

@@ -63,9 +63,9 @@ transport::Host transport_host(const manifest::Host& host, const manifest::Manif
   return out;
 }
 
-void note_accepts(Run& run, const std::vector<bool>& used) {
+void note_accepts(Run& run, const std::vector<bool>& used, bool is_plan) {
   const std::lock_guard lock(run.accept_mutex);
-  ++run.plans;
+  if (is_plan) ++run.plans;
   run.accept_used.resize(run.manifest->accept.size(), false);
   for (std::size_t i = 0; i < used.size() && i < run.accept_used.size(); ++i) run.accept_used[i] = run.accept_used[i] || used[i];
 }

@@ -43,7 +43,8 @@ struct Run {
 };
 
 /// Notes which entries of `accept` took a finding of one plan.
-void note_accepts(Run& run, const std::vector<bool>& used);
+/// `is_plan`: of a plan, which every host of a run has once.
+void note_accepts(Run& run, const std::vector<bool>& used, bool is_plan = true);
 /// Says which entries took nothing, where every one of `hosts` hosts had a plan.
 void tell_unused_accepts(Run& run, std::size_t hosts);
 

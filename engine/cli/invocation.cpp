@@ -93,6 +93,7 @@ Result<void> take_value(Invocation& into, const FlagSpec& flag, const Values& va
     case Flag::exit_code: into.has_exit_code = true; break;
     case Flag::files: into.lists_files = true; break;
     case Flag::full: into.verify.full = true; break;
+    case Flag::record: into.verify.record = true; break;
     case Flag::dry_run: into.verb = Verb::plan; break;
     case Flag::adopt: into.run.adopt = true; break;
     case Flag::allow_delete: into.run.allow_delete = true; break;

@@ -43,7 +43,10 @@ struct RunOptions {
   std::optional<std::string> force_origin;  // target, same-host, source; for tests of each way content can come
 };
 
-struct VerifyOptions { bool full = false; };
+struct VerifyOptions {
+  bool full = false;    // read every byte
+  bool record = false;  // and hold each file of a distribution against the sha256 of its RECORD
+};
 struct RollbackOptions { std::optional<u32> to_generation; std::string to_run; };
 struct PruneOptions { std::optional<u32> keep; std::vector<u32> drop; bool all = false; };
 

@@ -111,6 +111,26 @@ class OntoASource(Overlays):
         self.assertTrue(any("accepted: not used" in f["what"] for f in run.plan()["findings"]), run.plan()["findings"])
         self.assertTrue(any("'conflicts'" in p["error"]["what"] for p in run.of("problem")), run.of("problem"))
 
+    def test_content_that_is_not_what_its_record_says_does_not_come(self):
+        library = self.other / trees.SITE / "nvidia/nccl/lib/libnccl.so.2"
+        library.write_bytes(b"bad!" * 900)  # of the same size: only its sha256 tells
+        self.manifest(extra=self.overlay())
+        run = self.apply(rc=13)
+        error = run.outcome()["error"]
+        self.assertEqual(error["code"], "invariant_violated")
+        self.assertTrue(any("nvidia-nccl-cu13 2.28" in c for c in error["causes"]), error)
+        self.assertFalse(self.dst.exists())
+        self.manifest(extra=self.overlay() + "accept: [{code: record_mismatch, why: patched}]\n")
+        self.apply()
+
+    def test_verify_holds_files_against_their_records(self):
+        self.manifest(extra=self.overlay())
+        self.apply()
+        self.assertEqual(self.envsync("verify", self.manifest_file, "--record").of("finding"), [])
+        (self.dst / trees.SITE / "pynvml.py").write_text("V = 2\n")
+        run = self.envsync("verify", self.manifest_file, "--record", rc=4)
+        self.assertTrue(any(f["code"] == "record_mismatch" and "nvidia-ml-py 13.0" in f["what"] for f in run.of("finding")), run)
+
     def test_a_pattern_that_matches_nothing_is_refused(self):
         self.manifest(extra=self.overlay().replace("[torch]", "[torhc]"))
         run = self.apply(rc=13)

@@ -125,7 +125,7 @@ TEST_CASE("a flag of another verb names the verbs that take it") {
 
 TEST_CASE("what the design has and this version has not is refused as not built") {
   for (const Line& line : {Line{"plan", "--out", "p"}, Line{"apply", "--canary=2"}, Line{"apply", "--bandwidth", "5MB/s"}, Line{"apply", "--explain"},
-                           Line{"verify", "--record"}, Line{"show", "p"}, Line{"inspect", "/x"}, Line{"doctor", "h"}, Line{"completion", "bash"},
+                           Line{"show", "p"}, Line{"inspect", "/x"}, Line{"doctor", "h"}, Line{"completion", "bash"},
                            Line{"apply", "--drift", "keep"}, Line{"apply", "--force-origin", "chunks"}}) {
     CAPTURE(line[0]);
     CHECK(bad(line).code == ErrorCode::not_built);
