@@ -10,7 +10,7 @@ namespace envsync {
 namespace apply {
 
 tl::expected<ManifestSummary, std::vector<Error>> EngineImpl::validate(const ManifestText& text) {
-  auto manifest = manifest::parse(text.file, text.text, text.overrides);
+  auto manifest = manifest::parse(text.file, text.text, text.overrides, hosts_reader(text.file));
   if (!manifest) return tl::unexpected(std::move(manifest).error());
   ManifestSummary summary;
   summary.name = manifest->name;
@@ -70,6 +70,22 @@ Result<transport::Options> EngineImpl::transport_options(const RunOptions& optio
   return out;
 }
 
+manifest::ReadHosts EngineImpl::hosts_reader(const std::string& manifest) {
+  return [this, manifest](const std::string& name) -> Result<std::string> {
+    constexpr std::size_t kHostsMax = 1u << 20;
+    if (name == "-") {
+      // Both the check of all manifests and each run ask for it.
+      if (!input_) input_ = os::read_input(kHostsMax);
+      return *input_;
+    }
+    const std::string home = os::expand_home(name);
+    const std::string path = home.starts_with('/') ? home : manifest.substr(0, manifest.rfind('/') + 1) + home;
+    const std::size_t slash = path.rfind('/');
+    TRY(const os::Fd dir, os::open_dir_absolute(slash == std::string::npos ? "." : path.substr(0, slash + 1)));
+    return os::read_small(dir.get(), path.substr(slash + 1), kHostsMax);
+  };
+}
+
 Result<std::string> EngineImpl::file_digest(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   TRY(const os::Fd dir, os::open_dir_absolute(slash == std::string::npos ? "." : path.substr(0, slash + 1)));
@@ -93,7 +109,7 @@ Report EngineImpl::with_run(const std::string& verb, const ManifestText& text, c
     observer.on(ProblemEvent{{}, Severity::error, std::move(error)});
     return end(code);
   };
-  auto manifest = manifest::parse(text.file, text.text, text.overrides);
+  auto manifest = manifest::parse(text.file, text.text, text.overrides, hosts_reader(text.file));
   if (!manifest) {
     for (Error& error : manifest.error()) observer.on(ProblemEvent{{}, Severity::error, std::move(error)});
     return end(info(ErrorCode::manifest_invalid).exit_code);

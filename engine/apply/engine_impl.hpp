@@ -31,7 +31,11 @@ class EngineImpl final : public Engine {
   Result<transport::Options> transport_options(const RunOptions& options);
   static Result<std::string> file_digest(const std::string& path);
 
+  /// Reads `hosts_from` of a manifest, beside which it lies; standard input once.
+  manifest::ReadHosts hosts_reader(const std::string& manifest);
+
   std::string agent_path_;
+  std::optional<Result<std::string>> input_;
   os::PosixFiles files_;
 };
 

@@ -48,12 +48,15 @@ Result<std::vector<std::string>> targets_of(const std::vector<std::string>& give
   std::set<std::pair<std::string, std::string>> seen;
   for (const std::string& text : given) {
     const std::string target = is_path_word(text) ? "local:" + absolute(text) : text;
-    TRY(const manifest::Host host, manifest::parse_host(target));
-    const std::string path = host.path.empty() ? source.path : host.path;
-    if (host.name == source.host.name && path == source.path)
-      return Error{ErrorCode::usage, fmt::format("the target '{}' is the source itself", printable(text))}
-          .hint(host.is_local ? "name another folder as 'local:/path/of/venv', or a host" : fmt::format("name another path as '{}:/path/of/venv', or another host", printable(host.name)));
-    if (!seen.emplace(host.name, path).second) return Error{ErrorCode::usage, fmt::format("the target '{}' is named twice", printable(text))};
+    TRY(const auto names, manifest::expand_ranges(target));
+    for (const std::string& name : names) {
+      TRY(const manifest::Host host, manifest::parse_host(name));
+      const std::string path = host.path.empty() ? source.path : host.path;
+      if (host.name == source.host.name && path == source.path)
+        return Error{ErrorCode::usage, fmt::format("the target '{}' is the source itself", printable(text))}
+            .hint(host.is_local ? "name another folder as 'local:/path/of/venv', or a host" : fmt::format("name another path as '{}:/path/of/venv', or another host", printable(host.name)));
+      if (!seen.emplace(host.name, path).second) return Error{ErrorCode::usage, fmt::format("the target '{}' is named twice", printable(text))};
+    }
     targets.push_back(target);
   }
   return targets;

@@ -39,7 +39,7 @@ struct Draft {
 std::string read_path(const Field* field, Problems& problems);
 std::optional<Transport> read_transport(const Field& field, Problems& problems);
 void read_source(const Field& field, Draft& draft, Problems& problems);
-void read_targets(const Field& field, Draft& draft, Problems& problems);
+void read_targets(const Field& field, const ReadHosts& read_hosts, Draft& draft, Problems& problems);
 void read_overlays(const Field& field, Draft& draft, Problems& problems);
 void read_accept(const Field& field, Draft& draft, Problems& problems);
 /// Compute capabilities such as 10.3.

@@ -29,14 +29,15 @@ std::string quoted(const std::string& text) {
 
 /// A target as a manifest takes it: a folder of this machine is local:FOLDER there.
 std::string as_target(const std::string& given) {
-  if (parse_host(given)) return given;
+  if (parse_host(given) || is_range(given)) return given;
   const auto place = parse_place(given);
   return place && place->path.starts_with('/') ? "local:" + place->path : given;
 }
 
 /// The path that a target names; empty where it takes the manifest's.
 std::string own_path(const std::string& target) {
-  const auto host = parse_host(target);
+  const auto names = expand_ranges(target);
+  const auto host = parse_host(names ? names->front() : target);
   return host ? host->path : std::string();
 }
 

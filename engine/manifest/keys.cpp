@@ -18,7 +18,7 @@ constexpr std::array kManifestKeys = {Key{"version"}, Key{"name"}, Key{"path"}, 
                                       Key{"settings"}, Key{"overlays"}, Key{"accept"}, Key{"checks", kLater},
                                       Key{"before", kLater}, Key{"after", kLater}};
 constexpr std::array kSourceKeys = {Key{"host"}, Key{"path"}, Key{"exclude"}, Key{"bytecode"}};
-constexpr std::array kTargetsKeys = {Key{"path"}, Key{"hosts"}, Key{"hosts_from", kLater}};
+constexpr std::array kTargetsKeys = {Key{"path"}, Key{"hosts"}, Key{"hosts_from"}};
 constexpr std::array kHostKeys = {Key{"host"}, Key{"user"}, Key{"port"}, Key{"path"}, Key{"jump"}, Key{"identity"}, Key{"transport"},
                                   Key{"gpu"}, Key{"sudo"}};
 constexpr std::array kOverlayKeys = {Key{"name"}, Key{"from"}, Key{"packages"}, Key{"closure"}, Key{"evict"}, Key{"roots"}, Key{"incomplete"},

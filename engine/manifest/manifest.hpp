@@ -2,6 +2,7 @@
 // The manifest as a value, parsed from YAML with every error at its place.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <variant>
@@ -110,14 +111,19 @@ struct Manifest {
 };
 
 using Errors = std::vector<Error>;
+/// Gives the text of `targets.hosts_from`: a file's as it is written there, or "-".
+using ReadHosts = std::function<Result<std::string>(const std::string& name)>;
 /// All schema errors at once, each with line and caret; a YAML syntax error is put into words. `overrides`: key=value from --set.
-tl::expected<Manifest, Errors> parse(const std::string& file, const std::string& text, const std::vector<std::string>& overrides);
+tl::expected<Manifest, Errors> parse(const std::string& file, const std::string& text, const std::vector<std::string>& overrides,
+                                     const ReadHosts& read_hosts = {});
 
 /// HOST, HOST:PATH, PATH, local, as in `source` and on the command line of init and inspect. A relative PATH is given back as
 /// it is: the command line completes it, a manifest refuses it.
 Result<Source> parse_place(const std::string& text);
-/// [user@]name[:port][:path] or local[:path], as in `targets`.
+/// [user@]name[:port][:path] or local[:path].
 Result<Host> parse_host(const std::string& text);
+/// What a target names: "gpu-[01-08]" is eight texts for parse_host(), a text without a range is itself.
+Result<std::vector<std::string>> expand_ranges(const std::string& text);
 
 /// The text that `init` writes; `source.path` is absolute, or begins with ~/ on a remote host. Targets as parse_host() takes
 /// them, or folders of this machine.

@@ -32,7 +32,7 @@ void read_name(const Field* field, Draft& draft, Problems& problems) {
   draft.name = *name;
 }
 
-Draft read_manifest(const Fields& fields, Problems& problems) {
+Draft read_manifest(const Fields& fields, const ReadHosts& read_hosts, Problems& problems) {
   Draft draft;
   read_version(fields.find("version"), fields.mark(), problems);
   read_name(fields.find("name"), draft, problems);
@@ -45,7 +45,7 @@ Draft read_manifest(const Fields& fields, Problems& problems) {
            .hints.emplace_back("name where the environment is: 'source: HOST', 'HOST:PATH' or 'PATH'");
   if (const Field* field = fields.find("overlays")) read_overlays(*field, draft, problems);
   if (const Field* field = fields.find("accept")) read_accept(*field, draft, problems);
-  if (const Field* field = fields.find("targets")) read_targets(*field, draft, problems);
+  if (const Field* field = fields.find("targets")) read_targets(*field, read_hosts, draft, problems);
   else problems.report(fields.mark(), "'targets' is missing").hints.emplace_back("name where the environment goes: 'targets: [HOST]'");
   return draft;
 }
@@ -77,14 +77,15 @@ tree::ComparePolicy Manifest::compare_policy() const {
           .source_mtimes = source.bytecode == tree::Bytecode::ship};
 }
 
-tl::expected<Manifest, Errors> parse(const std::string& file, const std::string& text, const std::vector<std::string>& overrides) {
+tl::expected<Manifest, Errors> parse(const std::string& file, const std::string& text, const std::vector<std::string>& overrides,
+                                     const ReadHosts& read_hosts) {
   constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
   const std::string clean = text.starts_with(kByteOrderMark) ? text.substr(kByteOrderMark.size()) : text;
   Problems problems;
   problems.add_text(file, clean);
   const auto root = read_root(clean, overrides, problems);
   if (!root) return tl::unexpected(problems.take());
-  Draft draft = read_manifest(Fields(*root, Section::manifest, problems), problems);
+  Draft draft = read_manifest(Fields(*root, Section::manifest, problems), read_hosts, problems);
   complete(draft, problems);
   if (problems.any()) return tl::unexpected(problems.take());
   Manifest manifest;

@@ -49,13 +49,6 @@ bool is_ipv6(std::string_view text) {
   return std::ranges::count(text, ':') >= 2 && text.find_first_not_of("0123456789abcdefABCDEF:.") == std::string_view::npos;
 }
 
-/// A [ within the name: "gpu-[01-08]", where "[::1]" and "ada@[::1]" begin with it.
-bool is_range(std::string_view text) {
-  const std::size_t bracket = text.find('[');
-  const std::size_t path = std::min({text.find(":/"), text.find(":~"), text.size()});
-  return bracket != std::string_view::npos && bracket > 0 && bracket < path && text[bracket - 1] != '@';
-}
-
 /// What follows the name: "", ":22", ":/srv", ":22:/srv".
 Result<void> take_rest(std::string_view rest, std::string_view whole, Host& host) {
   if (rest.empty()) return ok();
@@ -153,8 +146,7 @@ Result<void> check_user_name(std::string_view user) {
 Result<Host> parse_host(const std::string& text) {
   if (text == kLocal || text.starts_with("local:")) return parse_local(text);
   if (is_range(text)) {
-    return Error(ErrorCode::not_built, fmt::format("host ranges such as '{}' are not built yet in this version", printable(text)))
-        .hint("name each host");
+    return refused(fmt::format("'{}' names several hosts where one is wanted", printable(text))).hint("a range goes into 'targets'");
   }
   const std::size_t head_end = std::min(text.find_first_of(":/["), text.size());
   if (begins_path(text) || text == "." || text == ".." || (head_end < text.size() && text[head_end] == '/')) {

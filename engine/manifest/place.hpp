@@ -20,6 +20,8 @@ std::string host_name(const Host& host);
 /// Ok, or why `name` cannot be a host's name.
 Result<void> check_host_name(std::string_view name);
 Result<void> check_user_name(std::string_view user);
+/// A [ within the name: "gpu-[01-08]", where "[::1]" and "ada@[::1]" begin with it.
+bool is_range(std::string_view text);
 std::optional<u16> port_of(std::string_view digits);
 
 }  // namespace envsync::manifest

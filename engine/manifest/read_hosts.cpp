@@ -167,6 +167,29 @@ void read_short_source(const Field& field, Draft& draft, Problems& problems) {
   draft.source = *std::move(source);
 }
 
+/// A target, or as many as its range names.
+void read_target(const Named& value, Draft& draft, Problems& problems) {
+  const bool is_map = value.node.kind == Node::Kind::map;
+  const Node* const name = is_map ? [&]() -> const Node* {
+    const Field* field = value.node.find("host");
+    return field == nullptr ? nullptr : &field->value;
+  }() : &value.node;
+  if (name == nullptr || !name->is_scalar() || !is_range(name->text)) {
+    if (auto host = read_host(value, problems)) draft.targets.push_back({*std::move(host), value.node.mark});
+    return;
+  }
+  const auto names = expand_ranges(name->text);
+  if (!names) return report_at(name->mark, names.error(), problems);
+  Node one = value.node;
+  for (const std::string& text : *names) {
+    if (!is_map) one.text = text;
+    else for (Field& field : one.fields) if (field.key == "host") field.value.text = text;
+    auto host = read_host({value.key, one}, problems);
+    if (!host) return;  // the others have the same error
+    draft.targets.push_back({*std::move(host), value.node.mark});
+  }
+}
+
 void read_target_list(const Field& field, Draft& draft, Problems& problems) {
   const Node& list = field.value;
   if (list.kind != Node::Kind::list) {
@@ -175,9 +198,31 @@ void read_target_list(const Field& field, Draft& draft, Problems& problems) {
     return;
   }
   if (list.items.empty()) problems.report(list.mark, fmt::format("'{}' names no host", field.key));
-  for (const Node& item : list.items) {
-    if (auto host = read_host({field.key, item}, problems)) draft.targets.push_back({*std::move(host), item.mark});
+  for (const Node& item : list.items) read_target({field.key, item}, draft, problems);
+}
+
+/// One host a line; "#" begins a comment.
+void read_hosts_from(const Field& field, const ReadHosts& read_hosts, Draft& draft, Problems& problems) {
+  const auto name = read_text(named(field), problems);
+  if (!name) return;
+  auto text = read_hosts ? read_hosts(*name) : Result<std::string>(Error(ErrorCode::usage, "files beside a manifest are not read here"));
+  if (!text) return report_at(field.value.mark, std::move(text).error().context(fmt::format("'hosts_from' cannot be read: '{}'", printable(*name))), problems);
+  const u32 index = problems.add_text(*name == "-" ? "standard input" : *name, *text);
+  const std::size_t before = draft.targets.size();
+  std::string_view rest = *text;
+  for (u32 number = 1; !rest.empty(); ++number) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const auto line = rest.substr(0, std::min(end, rest.find('#')));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    const std::size_t from = line.find_first_not_of(" \t\r");
+    if (from == std::string_view::npos) continue;
+    Node node;
+    node.kind = Node::Kind::scalar;
+    node.text = line.substr(from, line.find_last_not_of(" \t\r") + 1 - from);
+    node.mark = {.text = index, .line = number, .column = narrow<u32>(from + 1), .length = narrow<u32>(node.text.size())};
+    read_target({field.key, node}, draft, problems);
   }
+  if (draft.targets.size() == before && !problems.any()) problems.report(field.value.mark, fmt::format("'{}' names no host", printable(*name)));
 }
 
 }  // namespace
@@ -218,13 +263,16 @@ void read_source(const Field& field, Draft& draft, Problems& problems) {
   else read_short_source(field, draft, problems);
 }
 
-void read_targets(const Field& field, Draft& draft, Problems& problems) {
+void read_targets(const Field& field, const ReadHosts& read_hosts, Draft& draft, Problems& problems) {
   if (field.value.kind != Node::Kind::map) return read_target_list(field, draft, problems);
   const Fields fields(field.value, Section::targets, problems);
   draft.targets_path = read_path(fields.find("path"), problems);
   if (fields.find("path") != nullptr && draft.targets_path.empty()) draft.is_path_refused = true;
-  if (const Field* hosts = fields.find("hosts")) read_target_list(*hosts, draft, problems);
-  else if (field.value.find("hosts_from") == nullptr) problems.report(field.value.mark, "'hosts' is missing in 'targets'");
+  const Field* const hosts = fields.find("hosts");
+  const Field* const hosts_from = fields.find("hosts_from");
+  if (hosts != nullptr) read_target_list(*hosts, draft, problems);
+  if (hosts_from != nullptr) read_hosts_from(*hosts_from, read_hosts, draft, problems);
+  if (hosts == nullptr && hosts_from == nullptr) problems.report(field.value.mark, "'hosts' or 'hosts_from' is missing in 'targets'");
 }
 
 }  // namespace envsync::manifest

@@ -38,7 +38,7 @@ std::string_view schema() {
     "short_or_long_host": {
       "examples": ["root@b300"],
       "oneOf": [
-        {"type": "string", "minLength": 1, "description": "[user@]name[:port][:path], or local"},
+        {"type": "string", "minLength": 1, "description": "[user@]name[:port][:path], or local; in targets gpu-[01-08] names eight hosts"},
         {"$ref": "#/definitions/host"}
       ]
     },
@@ -54,11 +54,12 @@ std::string_view schema() {
     },
     "targets": {
       "type": "object",
-      "required": ["hosts"],
+      "anyOf": [{"required": ["hosts"]}, {"required": ["hosts_from"]}],
       "additionalProperties": false,
       "properties": {
         "path": {"$ref": "#/definitions/path", "description": "The path on every target that names none."},
-        "hosts": {"$ref": "#/definitions/hosts"}
+        "hosts": {"$ref": "#/definitions/hosts"},
+        "hosts_from": {"type": "string", "minLength": 1, "examples": ["fleet.txt", "-"], "description": "A file beside the manifest, or - for standard input: one host a line, # begins a comment."}
       }
     },
     "host": {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "os/paths.hpp"
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <memory>
@@ -8,6 +9,8 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/stat.h>
+
+#include <fmt/format.h>
 
 #include "os/files.hpp"
 #include "os/process.hpp"
@@ -63,6 +66,19 @@ std::string cache_folder() {
   // A folder that others may write could hand us digests of their choosing.
   if (::lstat(folder.c_str(), &st) != 0 || !S_ISDIR(st.st_mode) || st.st_uid != ::geteuid() || (st.st_mode & 022) != 0) return {};
   return folder;
+}
+
+Result<std::string> read_input(std::size_t limit) {
+  std::string text;
+  std::array<char, 4096> piece;
+  for (;;) {
+    const ssize_t got = ::read(STDIN_FILENO, piece.data(), piece.size());
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return os_error(errno, "read", "standard input");
+    if (got == 0) return text;
+    text.append(piece.data(), static_cast<std::size_t>(got));
+    if (text.size() > limit) return Error(ErrorCode::io, fmt::format("standard input holds more than {} KiB", limit >> 10));
+  }
 }
 
 Result<Fd> open_self() {

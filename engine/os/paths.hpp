@@ -21,6 +21,8 @@ std::optional<std::string> real_path(const std::string& path);
 bool is_executable(const std::string& path);
 /// $XDG_CACHE_HOME/envsync or ~/.cache/envsync; made with mode 700 where absent. Empty where there is none to be had.
 std::string cache_folder();
+/// Standard input to its end; more than `limit` bytes is an error.
+Result<std::string> read_input(std::size_t limit);
 /// The program that runs, to be read.
 Result<Fd> open_self();
 

@@ -158,6 +158,12 @@ class Agents(harness.Case):
 
 
 class Keys(harness.Case):
+    """By libssh, which `auto` takes here; KeysByProgram has the same by the ssh program."""
+    TRANSPORT = "libssh"
+
+    def apply(self, *arguments, **options):
+        return super().apply(*arguments, "--transport", self.TRANSPORT, **options)
+
     def setUp(self):
         super().setUp()
         self.host = self.server("alpha")
@@ -201,6 +207,29 @@ class Keys(harness.Case):
         for arguments in ((), ("--accept-new-host-keys",), ("-y",)):
             self.fails("host_key_mismatch", *arguments)
 
+    def test_a_revoked_host_key_always_stops(self):
+        known = self.host.folder / "known_hosts"
+        known.write_text(known.read_text() + "@revoked * " + " ".join((self.host.folder / "hostkey.pub").read_text().split()[:2]) + "\n")
+        for arguments in ((), ("--accept-new-host-keys",), ("-y",)):
+            self.fails("host_key_mismatch", *arguments)
+
+    def test_an_unknown_host_key_is_accepted_where_ssh_config_says_so_and_written_down(self):
+        known = self.root / "known_hosts"
+        (self.root / "ssh_config").write_text(self.host.ssh_config(known_hosts=known) + "  StrictHostKeyChecking accept-new\n")
+        self.apply()
+        self.assertIn((self.host.folder / "hostkey.pub").read_text().split()[1], known.read_text())
+
+    def test_an_identity_that_is_not_there_is_an_error_before_anything_is_sent(self):
+        run = self.fails("connect_failed", "--identity", self.root / "no_such_key")
+        self.assertIn("no_such_key", run.err)
+        self.assertNotIn("Connection from", "".join(self.host.log))
+
+    def test_errors_name_the_step_that_failed(self):
+        self.configure(port=sshd.free_port())
+        self.assertIn("no TCP connection", self.fails("connect_failed").err)
+        self.manifest(targets=["no-such-host.invalid"])
+        self.assertIn("its name does not resolve", self.fails("connect_failed").err)
+
     def test_a_host_whose_shell_says_nothing_is_named_with_what_it_wrote(self):
         config = self.host.folder / "sshd_config"
         config.write_text(config.read_text() + "ForceCommand echo no shell for you >&2; exit 1\n")
@@ -213,6 +242,10 @@ class Keys(harness.Case):
         run = self.apply(rc=None)
         self.assertIn(run.rc, (2, 10, 12), str(run))
         self.assertFalse(marker.exists())
+
+
+class KeysByProgram(Keys):
+    TRANSPORT = "openssh"
 
 
 class Many(harness.Case):

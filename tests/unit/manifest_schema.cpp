@@ -64,7 +64,7 @@ json manifest_with(Section section, const std::string& key, const json& value) {
 }
 
 /// JSON is YAML, but for scalars that the schema takes as text and YAML as plain words.
-tl::expected<Manifest, Errors> parsed(const json& m) { return parse("m.json", m.dump(), {}); }
+tl::expected<Manifest, Errors> parsed(const json& m) { return parse("m.json", m.dump(), {}, [](const std::string&) -> Result<std::string> { return std::string("web-02\n"); }); }
 
 bool is_type(const json& property, const char* type) { return property.contains("type") && property["type"] == type; }
 
