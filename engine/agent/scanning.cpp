@@ -230,6 +230,7 @@ Result<void> Session::scan_root(u32 number, Root& root, ScanReply& reply) {
   reply.empty_dir = reply.entries == 1 && root.scan.unmanaged.empty();
   reply.files = tree.file_count();
   reply.bytes = tree.content_bytes();
+  reply.linked_alone = root.scan.counters.linked_alone;
   reply.files_hashed = root.scan.counters.files_hashed;
   reply.bytes_hashed = root.scan.counters.bytes_hashed;
   reply.problems_total = root.scan.problems.size();

@@ -38,9 +38,9 @@ Result<const tree::Tree*> HostJob::wanted_tree() {
   if (is_rollback()) return record_tree();
   if (is_on_target()) return wanted_on_target();
   TRY(const ScanReply* scanned, goal_.source->scan());
-  TRY(const tree::Tree* base, goal_.source->tree());
+  TRY(const tree::Tree* base, relocated_source());
   wanted_full_ = scanned->full;
-  if (layers_.empty()) return base;
+  if (layers_.empty() && !relocation_) return base;
   const BaseReader reader{[this](const std::vector<tree::RelPath>& paths) -> Result<python::SmallFiles> {
                             TRY(const python::SmallFiles* texts, goal_.source->texts(paths));
                             return *texts;
@@ -53,7 +53,8 @@ Result<const tree::Tree*> HostJob::lay(const tree::Tree& base, const BaseReader&
   std::string python = python::pyvenv_version(python::parse_pyvenv(environment.pyvenv));
   constexpr std::string_view kPrefix = "python";
   if (python.empty() && environment.lib_python.starts_with(kPrefix)) python = environment.lib_python.substr(kPrefix.size());
-  TRY(layered_, lay_layers(*run_, base, reader, layers_, environment_root(), python));
+  TRY(layered_, lay_layers(*run_, base, reader, layers_, environment_root(), python,
+                           relocation_ ? relocation_->made : std::map<tree::RelPath, std::string>{}));
   wanted_full_ = layered_.desired.full();
   return &layered_.desired;
 }
@@ -106,7 +107,7 @@ Result<python::SmallFiles> HostJob::texts_here(const tree::Tree& tree) {
 }
 
 Result<python::SmallFiles> HostJob::texts_of_wanted(const tree::Tree& wanted) {
-  if (!layers_.empty()) return layered_.texts;
+  if (!layers_.empty() || relocation_) return layered_.texts;
   if (goal_.source == nullptr) return texts_here(wanted);
   TRY(const python::SmallFiles* texts, goal_.source->texts(python::wanted_small_files(wanted)));
   return *texts;
@@ -190,7 +191,7 @@ bool HostJob::is_on_same_host(const Source* place) const { return std::ranges::f
 /// Folders of the target's host and what of the changes lies in each.
 HostJob::HostFolders HostJob::host_folders() const {
   HostFolders out;
-  if (layers_.empty()) {
+  if (layers_.empty() && !relocation_) {
     // One list says it all: every path of the tree lies there by its own name.
     if (!same_host_.empty()) out.push_back({same_host_.front()->session().scan.path, {}});
     return out;

@@ -73,6 +73,7 @@ Result<bool> HostJob::settle_unchanged() {
   // With overlays only the arithmetic tells what the tree should be.
   if (goal_.source == nullptr || !layers_.empty()) return false;
   TRY(const ScanReply* source, goal_.source->scan());
+  if (relocates()) return false;
   const ScanReply& scan = session_->scan;
   const bool is_settled = scan.current && scan.current_root == scan.root && scan.root == source->root && scan.problems_total == 0;
   if (!is_settled) return false;
@@ -158,6 +159,7 @@ Result<void> HostJob::make_plan(const tree::Tree& wanted) {
     inputs.before = &*before_;
     inputs.after = &*after_;
   }
+  if (goal_.source != nullptr && !is_rollback()) TRY_STATUS(find_in_source());
   inputs.steps = &layered_.steps;
   inputs.findings = &layered_.findings;
   plan_ = plan::make_plan(inputs);

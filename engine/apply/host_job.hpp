@@ -4,6 +4,7 @@
 
 #include "apply/layers.hpp"
 #include "plan/plan.hpp"
+#include "python/relocate.hpp"
 
 namespace envsync::apply {
 
@@ -47,6 +48,10 @@ class HostJob {
   Result<python::Sums> sums_here(const tree::Tree& tree, const std::vector<tree::RelPath>& paths);
   Result<std::optional<tree::TreeDelta>> ground_delta(const tree::Tree& tree);
   Result<const tree::Tree*> lay(const tree::Tree& base, const BaseReader& reader, const format::EnvironmentFacts& environment);
+  const std::string& source_root() const;
+  bool relocates() const;
+  Result<const tree::Tree*> relocated_source();
+  Result<void> find_in_source();
   Source* provider_of(const tree::RelPath& path) const;
   tree::RelPath path_there(const tree::RelPath& path) const;
   Result<void> find_same_hosts();
@@ -99,6 +104,7 @@ class HostJob {
   std::vector<std::unique_ptr<Source>> own_origins_;
   std::vector<Layer> layers_;            // for this target
   Layered layered_;
+  std::optional<python::Relocation> relocation_;  // of the source, for this target's path
   std::optional<python::DistributionSet> before_, after_;  // borrow observed_ and the wanted tree
   std::vector<const Source*> same_host_; // places that the target's agent reads itself
   plan::Consent consent_;

@@ -10,6 +10,7 @@
 #include "python/origin.hpp"
 #include "python/record_check.hpp"
 #include "python/scripts.hpp"
+#include "python/wheel_tags.hpp"
 
 namespace envsync::apply {
 
@@ -42,6 +43,7 @@ class OpenedOrigin {
     return out;
   }
 
+  const std::vector<std::string>& wheels() const { return source_->session().scan.wheels; }
   const tree::Tree& tree() const { return site_ ? staged_ : *there_; }
   const python::SmallFiles& texts() const { return texts_; }
   /// Borrows this, which must not move any more.
@@ -131,14 +133,28 @@ std::vector<std::string> names_coming(const python::Overlay& overlay) {
   return names;
 }
 
+/// Of an origin that is wheels: those that come and do not run there.
+void find_wheel_tags(const OpenedOrigin& origin, const python::MarkerEnvironment& environment, python::Overlay& overlay) {
+  const std::vector<std::string> coming = names_coming(overlay);
+  std::vector<std::string> files;
+  for (const std::string& file : origin.wheels()) {
+    const auto wheel = python::parse_wheel_name(file);
+    if (!wheel || std::ranges::find(coming, wheel->name) != coming.end()) files.push_back(file);
+  }
+  for (Finding& finding : python::check_wheel_tags(files, environment.python_version, environment.platform_machine)) overlay.findings.push_back(std::move(finding));
+}
+
 }  // namespace
 
 Result<Layered> lay_layers(Run& run, const tree::Tree& base, const BaseReader& reader, const std::vector<Layer>& layers, const std::string& root,
-                           std::string_view python) {
+                           std::string_view python, std::map<RelPath, std::string> made) {
   const python::MarkerEnvironment environment = python::MarkerEnvironment::for_python(python);
   Layered out;
   out.desired = base;
   TRY(out.texts, reader.texts(python::wanted_small_files(base)));
+  out.made = std::move(made);
+  for (auto& [path, text] : out.texts)
+    if (const auto written = out.made.find(*RelPath::parse(path)); written != out.made.end()) text = written->second;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const manifest::Overlay& asked = *layers[i].overlay;
     TRY(const OpenedOrigin origin, OpenedOrigin::open(run, *layers[i].origin, out.desired));
@@ -156,6 +172,7 @@ Result<Layered> lay_layers(Run& run, const tree::Tree& base, const BaseReader& r
     const python::DistributionSet after = python::DistributionSet::read(overlay.desired, out.texts, root);
     for (Finding& finding : python::check_complete(after, names_coming(overlay), Severity::warning))
       if (finding.code != "incomplete") overlay.findings.push_back(std::move(finding));  // the arithmetic has judged those
+    find_wheel_tags(origin, environment, overlay);
     merge(out, std::move(overlay), origin, i, asked.name, layers.size() == 1);
   }
   return out;

@@ -35,8 +35,8 @@ struct Layered {
   std::vector<Finding> findings;
 };
 
-/// `root`: the target's environment, absolute; `python`: the version of the base's pyvenv.cfg.
+/// `made`: files of the base whose text is written here already. `root`: the target's environment, absolute; `python`: the version of the base's pyvenv.cfg.
 Result<Layered> lay_layers(Run& run, const tree::Tree& base, const BaseReader& reader, const std::vector<Layer>& layers, const std::string& root,
-                           std::string_view python);
+                           std::string_view python, std::map<tree::RelPath, std::string> made = {});
 
 }  // namespace envsync::apply

@@ -6,7 +6,6 @@
 #include <fmt/format.h>
 
 #include "apply/texts.hpp"
-#include "python/origin.hpp"
 #include "scan/walk.hpp"
 
 namespace envsync::apply {
@@ -26,6 +25,10 @@ Result<void> check_place(const manifest::Source& place, Reading reading, const f
   if (scan.absent) return missing("does not exist");
   if (scan.entries <= 1 && reading == Reading::environment) return missing("is empty").hint("an empty source is never taken for an empty environment; check `source`");
   if (scan.entries <= 1) return missing("is empty").hint("check `from`");
+  if (reading == Reading::environment && !scan.wheels.empty())
+    return Error{ErrorCode::source_missing, fmt::format("the source '{}' on {} is wheels, not an environment", printable(place.path), place.host.name)}
+        .note("nothing was changed")
+        .hint("name wheels as `from` of an overlay");
   if (reading == Reading::environment && !scan.environment.has_pyvenv)
     return missing("has no pyvenv.cfg: it is not a Python environment").hint("name the environment's own folder as `source`");
   if (scan.problems_total == 0) return ok();
@@ -47,7 +50,8 @@ Result<void> check_place(const manifest::Source& place, Reading reading, const f
 }  // namespace
 
 std::string Source::text() const {
-  const std::string& path = session_ ? session_->scan.path : place_.path;
+  // Wheels are called by where they lie, not by where they were unpacked.
+  const std::string& path = session_ && session_->scan.wheels.empty() ? session_->scan.path : place_.path;
   return place_.host.is_local ? path : place_.host.name + ":" + path;
 }
 
@@ -89,10 +93,6 @@ Result<const tree::Tree*> Source::tree() {
   const std::lock_guard lock(tree_mutex_);
   if (!tree_) tree_.emplace(fetch_tree(*run_, *session_, {}, scanned->full));
   if (!*tree_) return tree_->error();
-  if (reading_ == Reading::origin && python::shape_of(**tree_) == python::OriginShape::wheels)
-    return Error{ErrorCode::not_built, fmt::format("'{}' is a folder of wheels; overlays from wheels are not built yet in this version", text())}
-        .note("nothing was changed")
-        .hint("install the wheels into an environment, and name that as `from`");
   return &**tree_;
 }
 

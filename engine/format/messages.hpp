@@ -82,6 +82,7 @@ struct ScanReply {
   Digest full;
   u64 entries = 0, files = 0, bytes = 0;
   u64 files_hashed = 0, bytes_hashed = 0;
+  u64 linked_alone = 0;              // files that share their inode with some outside
   std::vector<ProblemInfo> problems; // at most 100
   u64 problems_total = 0;
   EnvironmentFacts environment;

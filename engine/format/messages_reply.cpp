@@ -69,6 +69,7 @@ void put(wire::Reply& reply, const ScanReply& r) {
   out.set_current_root(bytes_of(r.current_root));
   out.set_state_exists(r.state_exists);
   out.set_recovered(encode_strings(r.recovered));
+  out.set_linked_alone(r.linked_alone);
   out.set_wheels(encode_strings(r.wheels));
   out.set_journal_state(r.journal_state);
   out.set_lock_holder(r.lock_holder);
@@ -104,6 +105,7 @@ ScanReply take(Door& door, const wire::ScanReply& in) {
   out.current_root = door.digest(in.current_root(), "current_root");
   out.state_exists = in.state_exists();
   out.recovered = door.strings(in.recovered(), "recovered");
+  out.linked_alone = in.linked_alone();
   out.wheels = door.strings(in.wheels(), "wheels");
   out.journal_state = door.text(in.journal_state(), "journal_state");
   out.lock_holder = door.text(in.lock_holder(), "lock_holder");

@@ -75,11 +75,11 @@ void check_against_source(const Draft& draft, Problems& problems) {
     } else if (are_nested(host, source)) {
       problems.report(mark, fmt::format("the target path '{}' and the source path '{}' lie one in the other", printable(host.path), printable(source.path)))
           .hints.emplace_back("give the target a path of its own, beside the source");
-    } else if (draft.invariants.same_path && are_comparable(host.path, source.path) && host.path != source.path) {
+    } else if (draft.invariants.same_path && !draft.invariants.relocate && are_comparable(host.path, source.path) && host.path != source.path) {
       Error& error =
           problems.report(mark, fmt::format("the path '{}' of the target '{}' is not the source's", printable(host.path), printable(host.name)));
       error.at_notes.push_back(fmt::format("the source's is '{}', and 'same_path' is true", printable(source.path)));
-      error.hints.emplace_back("set 'same_path: false' in 'invariants', if the environment works at another path");
+      error.hints.emplace_back("set 'relocate: true' in 'invariants', so that its scripts are rewritten, or 'same_path: false', if it works at another path as it is");
     }
   }
 }

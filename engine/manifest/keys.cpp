@@ -25,7 +25,7 @@ constexpr std::array kOverlayKeys = {Key{"name"}, Key{"from"}, Key{"packages"}, 
                                      Key{"conflicts"}, Key{"unmanaged"}, Key{"hosts"}, Key{"gpu"}};
 constexpr std::array kAcceptKeys = {Key{"code"}, Key{"files"}, Key{"hosts"}, Key{"why"}};
 constexpr std::array kInvariantsKeys = {Key{"same_path"}, Key{"interpreter"}, Key{"python"}, Key{"atomic"}, Key{"in_use"},
-                                        Key{"record"}, Key{"relocate", kLater}, Key{"checks_fallback", kLater}};
+                                        Key{"record"}, Key{"relocate"}, Key{"checks_fallback", kLater}};
 constexpr std::array kSettingsKeys = {Key{"owner"}, Key{"mtime"}, Key{"xattrs"}, Key{"hardlinks"}, Key{"delete_limit"}, Key{"drift"},
                                       Key{"keep_generations"}, Key{"hosts_at_once"}, Key{"on_failure"}, Key{"transport"},
                                       Key{"bandwidth", kLater}, Key{"retry_for"}};

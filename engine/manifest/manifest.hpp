@@ -80,6 +80,7 @@ struct Invariants {
   std::string python;      // "3.11", compared by components; empty: any
   Guarantee atomic = Guarantee::atomic;  // the weakest accepted; this version builds `required` only
   InUseRule in_use = InUseRule::warn;
+  bool relocate = false;   // scripts are rewritten for the target's path, which may be another than the source's
   RecordRule record = RecordRule::overlay;  // files that are held against RECORD's sha256 after staging
 };
 

@@ -89,6 +89,7 @@ void read_invariants(const Field& field, Draft& draft, Problems& problems) {
   read_python(fields.find("python"), out.python, problems);
   read_word(fields.find("atomic"), kAtomic, kAtomicLater, out.atomic, problems);
   read_word(fields.find("in_use"), kInUse, {}, out.in_use, problems);
+  if (const Field* relocate = fields.find("relocate")) out.relocate = read_flag(named(*relocate), problems).value_or(false);
   read_word(fields.find("record"), kRecord, {}, out.record, problems);
 }
 

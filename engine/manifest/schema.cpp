@@ -131,6 +131,7 @@ std::string_view schema() {
         "python": {"type": ["string", "number"], "pattern": "^[0-9]+(\\.[0-9]+){0,2}$", "examples": ["3.11"], "description": "The version of Python, compared by components."},
         "atomic": {"enum": ["required"], "default": "required", "description": "The weakest commit that is accepted."},
         "in_use": {"enum": ["warn", "refuse", "ignore"], "default": "warn", "description": "Processes that use the environment while it is replaced."},
+        "relocate": {"type": "boolean", "default": false, "description": "Scripts, activate scripts and pyvenv.cfg are rewritten for the target's path."},
         "record": {"enum": ["overlay", "all", "none"], "default": "overlay", "description": "Which distributions are held against the sha256 of their RECORD before the tree is swapped in."}
       }
     },

@@ -125,7 +125,7 @@ void find_gone(const Inputs& inputs, HostPlan& plan) {
 }
 
 void refuse_path(const Inputs& inputs, HostPlan& plan) {
-  if (inputs.source_path.empty() || inputs.source_path == inputs.target.path) return;
+  if (inputs.source_path.empty() || inputs.source_path == inputs.target.path || inputs.manifest->invariants.relocate) return;
   plan.findings.push_back({"path_differs", Severity::warning, {},
                            fmt::format("source path '{}' differs: shebangs and activate scripts name the source's", printable(inputs.source_path))});
 }

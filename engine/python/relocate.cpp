@@ -22,7 +22,8 @@ class Relocator {
   Relocator(const DistributionSet& set, const SmallFiles& texts, std::string_view from, std::string_view to) : set_(set), texts_(texts), from_(from), to_(to) {}
 
   Result<Relocation> run() {
-    if (from_ != to_ && can_be_written()) {
+    if (from_ != to_) {
+      TRY_STATUS(check_path());
       for (const tree::RelPath& path : wanted_launchers(set_.tree())) rewrite(path);
       for (const Installed& one : set_.all()) rewrite_record(one);
     }
@@ -32,10 +33,11 @@ class Relocator {
 
  private:
   /// The scripts that hold the path are of four shells, each with quotes of its own.
-  bool can_be_written() {
-    if (to_.find_first_of("'\"$`\\\n\r!") == std::string_view::npos) return true;
-    out_.findings.push_back({"relocate_path", Severity::error, {}, fmt::format("activate scripts cannot hold the path '{}': it has quotes or signs that shells read", printable(to_))});
-    return false;
+  Result<void> check_path() const {
+    if (to_.find_first_of("'\"$`\\\n\r!") == std::string_view::npos) return ok();
+    return Error{ErrorCode::invariant_violated, fmt::format("activate scripts cannot hold the path '{}': it has quotes or signs that shells read", printable(to_))}
+        .note("nothing was changed")
+        .hint("choose another path for the target");
   }
 
   void rewrite(const tree::RelPath& path) {

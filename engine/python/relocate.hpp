@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <envsync/event.hpp>
+#include <envsync/result.hpp>
 
 #include "python/distribution_set.hpp"
 
@@ -18,11 +18,11 @@ std::vector<tree::RelPath> wanted_launchers(const tree::Tree& tree);
 struct Relocation {
   tree::Tree tree;
   std::map<tree::RelPath, std::string> made;  // files whose text is written here
-  std::vector<Finding> findings;
 };
 
 /// Rewrites what names `from`: the interpreters of scripts, activate scripts, pyvenv.cfg, and the rows of RECORD that list these. `texts`: of
 /// dist-infos and of wanted_launchers(). Paths are absolute; where they are equal nothing changes.
+/// A path that shells would read otherwise is refused.
 Result<Relocation> relocate(const DistributionSet& set, const SmallFiles& texts, std::string_view from, std::string_view to);
 
 /// The tree with other texts for some of its files, which are hard links of nothing then.

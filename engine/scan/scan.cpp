@@ -26,6 +26,15 @@ std::vector<Member> members_of_groups(std::vector<LinkedFile> linked) {
   return members;
 }
 
+/// Files with more than one link, of which the tree has one.
+u64 linked_alone(std::size_t linked, const std::vector<Member>& members) {
+  std::vector<u32> leaders;
+  for (const Member& member : members) leaders.push_back(member.leader);
+  std::ranges::sort(leaders);
+  const auto [again, end] = std::ranges::unique(leaders);
+  return linked - members.size() - static_cast<std::size_t>(again - leaders.begin());
+}
+
 /// Each inode once. Where the walk saw two stats of one inode, it changed meanwhile, and no digest of before counts.
 std::vector<u32> to_read(const Listing& listing, const std::vector<Member>& members) {
   std::vector<u32> indexes = listing.unread;
@@ -95,6 +104,7 @@ Result<Scan> scan(int root_fd, const Options& options, StatCache& cache) {
   TRY(const os::Space space, os::space(root_fd));
   const Believed believed{&cache, space.network};
   TRY(Listing listing, walk(root_fd, Depth::entries, options, believed));
+  const std::size_t linked = listing.linked.size();
   const std::vector<Member> members = members_of_groups(std::move(listing.linked));
   TRY(ReadReport report, read_files(root_fd, listing, to_read(listing, members), options, believed));
   complete_members(listing, members);
@@ -106,7 +116,8 @@ Result<Scan> scan(int root_fd, const Options& options, StatCache& cache) {
   scan.unmanaged = std::move(listing.unmanaged);
   scan.problems = std::move(listing.problems);
   std::ranges::sort(scan.problems, {}, &Problem::path);
-  scan.counters = {.entries = scan.stats.size(), .files_hashed = report.files, .bytes_hashed = report.bytes, .cache_hits = listing.cache_hits};
+  scan.counters = {.entries = scan.stats.size(), .files_hashed = report.files, .bytes_hashed = report.bytes, .cache_hits = listing.cache_hits,
+                   .linked_alone = linked_alone(linked, members)};
   return scan;
 }
 

@@ -45,6 +45,7 @@ struct Problem {
 
 struct Counters {
   u64 entries = 0, files_hashed = 0, bytes_hashed = 0, cache_hits = 0;
+  u64 linked_alone = 0;  // files with more than one link, of which the tree has one
 };
 
 struct Scan {

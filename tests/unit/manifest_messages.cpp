@@ -119,7 +119,7 @@ TEST_CASE("what the design has and this version has not is an error that says so
   for (const char* key : {"checks: []", "before: [x]", "after: [x]"}) {
     CHECK(messages(head("targets: [b]\n") + key + "\n").find("is not built yet in this version") != std::string::npos);
   }
-  for (const char* invariant : {"relocate: true", "checks_fallback: refuse", "interpreter: ship", "atomic: best", "atomic: brief-gap"}) {
+  for (const char* invariant : {"checks_fallback: refuse", "interpreter: ship", "atomic: best", "atomic: brief-gap"}) {
     CHECK(messages(head(fmt::format("targets: [b]\ninvariants: {{{}}}\n", invariant))).find("is not built yet in this version") != std::string::npos);
   }
   for (const char* setting : {"bandwidth: 50MB/s", "drift: keep", "on_failure: all-or-nothing"}) {
@@ -217,7 +217,7 @@ TEST_CASE("contradictions are shown where the second half stands") {
  | targets: ['local:/srv/b']
  |           ^^^^^^^^^^^^^^
 = note: the source's is '/srv/a', and 'same_path' is true
-hint: set 'same_path: false' in 'invariants', if the environment works at another path
+hint: set 'relocate: true' in 'invariants', so that its scripts are rewritten, or 'same_path: false', if it works at another path as it is
 )");
   CHECK(messages(head("targets: [b, root@b, b]\n")) == R"(the target 'b' stands here twice with the path '/srv/v'
  --> fleet.yaml:4:22

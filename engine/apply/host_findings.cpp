@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// The source for this target's path: rewritten where the manifest says so, and what is odd about it.
+#include "apply/host_job.hpp"
+#include "python/lint.hpp"
+#include "python/path_findings.hpp"
+
+namespace envsync::apply {
+
+/// As the manifest says it, where that is absolute: scripts name this path and not where its links lead to.
+const std::string& HostJob::source_root() const {
+  const manifest::Source& place = goal_.source->place();
+  return place.path.starts_with('/') ? place.path : goal_.source->session().scan.path;
+}
+
+bool HostJob::relocates() const { return run_->manifest->invariants.relocate && source_root() != environment_root(); }
+
+Result<const tree::Tree*> HostJob::relocated_source() {
+  TRY(const tree::Tree* base, goal_.source->tree());
+  if (!relocates()) return base;
+  TRY(const python::SmallFiles* infos, goal_.source->texts(python::wanted_small_files(*base)));
+  TRY(python::SmallFiles texts, goal_.source->read("launchers", python::wanted_launchers(*base)));
+  texts.insert(infos->begin(), infos->end());
+  const python::DistributionSet set = python::DistributionSet::read(*base, texts, source_root());
+  TRY(relocation_, python::relocate(set, texts, source_root(), environment_root()));
+  return &relocation_->tree;
+}
+
+/// All of it was so before this plan; files that the plan replaces are no longer the source's.
+Result<void> HostJob::find_in_source() {
+  const format::ScanReply& scan = goal_.source->session().scan;
+  if (scan.root == session_->scan.root && layers_.empty() && !relocation_) return ok();
+  TRY(const tree::Tree* tree, goal_.source->tree());
+  TRY(const python::SmallFiles* texts, goal_.source->texts(python::wanted_small_files(*tree)));
+  TRY(const python::SmallFiles launchers, goal_.source->read("paths", python::wanted_path_files(*tree)));
+  TRY(const tree::Exclude exclude, tree::Exclude::parse(goal_.source->place().exclude));
+  const python::DistributionSet set = python::DistributionSet::read(*tree, *texts, source_root());
+  const auto add = [&](std::vector<Finding> findings) {
+    for (Finding& finding : findings) {
+      const auto path = tree::RelPath::parse(finding.file);
+      const bool is_replaced = path && !path->is_root() && (layered_.made.contains(*path) || layered_.taken.contains(*path));
+      if (!is_replaced) layered_.findings.push_back(std::move(finding));
+    }
+  };
+  add(python::lint(set, {.exclude = &exclude, .links_outside = scan.linked_alone, .files = scan.files}));
+  add(python::find_paths(set, launchers, {source_root(), environment_root()}));
+  return ok();
+}
+
+}  // namespace envsync::apply
