@@ -25,7 +25,10 @@ T at(ByteView bytes, std::size_t offset) {
   return *take_le<T>(rest);
 }
 
+constexpr u64 kOffsetMax = u64{1} << 62;  // of a file at all
+
 std::optional<Bytes> read(int fd, u64 offset, std::size_t size) {
+  if (offset > kOffsetMax) return std::nullopt;
   Bytes bytes(size);
   const auto got = os::read_at(fd, offset, bytes, "a library");
   if (!got || *got != size) return std::nullopt;
@@ -55,9 +58,10 @@ class Strings {
  public:
   Strings(int fd, u64 offset, u64 size) : fd_(fd), offset_(offset), size_(size) {}
   std::string get(u64 index, std::size_t limit) const {
-    if (index >= size_ || offset_ > UINT64_MAX - index) return {};
+    const auto at = checked_add(offset_, index);
+    if (index >= size_ || !at || *at > kOffsetMax) return {};
     Bytes bytes(static_cast<std::size_t>(std::min<u64>(limit, size_ - index)));
-    const auto got = os::read_at(fd_, offset_ + index, bytes, "a library");
+    const auto got = os::read_at(fd_, *at, bytes, "a library");
     if (!got) return {};
     const std::string_view text = as_text(ByteView(bytes).first(*got));
     const std::size_t end = text.find('\0');

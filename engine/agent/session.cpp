@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/libraries.hpp"
 #include "os/paths.hpp"
 #include "os/process.hpp"
 #include "store/layout.hpp"
@@ -127,6 +128,31 @@ Result<Reply> Session::on(u32 number, const SumsRequest& request) {
     root_fd = root_->fd.get();
   }
   return Reply{sums_of(root_fd, request.paths, connection_->stop_of(number))};
+}
+
+Result<Reply> Session::on(u32 number, const LibrariesRequest& request) {
+  constexpr std::size_t kReplyBytesMax = 3u << 20;  // below what a control message carries
+  const std::lock_guard lock(mutex_);
+  LibrariesReply reply;
+  reply.absent = absent_sonames(request.sonames);
+  if (!request.of_root || !root_ || !root_->fd) return Reply{std::move(reply)};
+  std::size_t bytes = 0;
+  for (const tree::Entry& entry : root_->scan.tree.entries()) {
+    const std::string_view name = entry.path.name();
+    const bool is_asked = entry.file() != nullptr && (name.ends_with(".so") || name.find(".so.") != std::string_view::npos || entry.path.parent().name() == "bin");
+    if (!is_asked) continue;
+    if (connection_->stop_of(number).stop_requested()) return Error{ErrorCode::interrupted, "the request was cancelled"};
+    const auto fd = os::open_file(root_->fd.get(), entry.path.bytes());
+    const auto facts = fd ? read_library(fd->get()) : std::nullopt;
+    if (!facts) continue;
+    LibraryInfo info{entry.path.bytes(), facts->soname, facts->search, {}};
+    for (const std::string& needed : facts->needed) info.needed += (info.needed.empty() ? "" : ":") + needed;
+    bytes += info.path.size() + info.soname.size() + info.search.size() + info.needed.size() + 16;
+    reply.is_cut = bytes > kReplyBytesMax;
+    if (reply.is_cut) break;
+    reply.libraries.push_back(std::move(info));
+  }
+  return Reply{std::move(reply)};
 }
 
 Result<Reply> Session::on(u32, const ProbeRequest& request) {

@@ -54,6 +54,7 @@ class Session {
   Result<format::Reply> on(u32 number, const format::FilesRequest&);
   Result<format::Reply> on(u32 number, const format::ProbeRequest&);
   Result<format::Reply> on(u32 number, const format::SumsRequest&);
+  Result<format::Reply> on(u32 number, const format::LibrariesRequest&);
 
   Result<void> open_source(u32 number, Root& root, format::ScanReply& reply);
   Result<void> open_wheels(u32 number, Root& root, format::ScanReply& reply);

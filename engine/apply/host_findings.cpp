@@ -28,6 +28,7 @@ Result<const tree::Tree*> HostJob::relocated_source() {
 /// All of it was so before this plan; files that the plan replaces are no longer the source's.
 Result<void> HostJob::find_in_source() {
   const format::ScanReply& scan = goal_.source->session().scan;
+  if (goal_.source->reading() == Reading::base) return ok();
   if (scan.root == session_->scan.root && layers_.empty() && !relocation_) return ok();
   TRY(const tree::Tree* tree, goal_.source->tree());
   TRY(const python::SmallFiles* texts, goal_.source->texts(python::wanted_small_files(*tree)));
@@ -42,7 +43,17 @@ Result<void> HostJob::find_in_source() {
     }
   };
   add(python::lint(set, {.exclude = &exclude, .links_outside = scan.linked_alone, .files = scan.files}));
-  add(python::find_paths(set, launchers, {source_root(), environment_root()}));
+  const python::Roots roots{source_root(), environment_root()};
+  add(python::find_paths(set, launchers, roots));
+  if (roots.origin == roots.target) return ok();
+  // Libraries are never rewritten: those that look below the old path are told.
+  TRY(const format::LibrariesReply libraries, goal_.source->session().endpoint->libraries({.of_root = true, .sonames = {}}, run_->stop));
+  std::vector<python::LibraryPaths> searching;
+  for (const format::LibraryInfo& one : libraries.libraries)
+    if (auto path = tree::RelPath::parse(one.path); path && !one.search.empty()) searching.push_back({*std::move(path), one.search});
+  std::vector<Finding> found = python::check_library_paths(set, searching, roots);
+  std::erase_if(found, [](const Finding& finding) { return finding.severity == Severity::note; });  // of build machines: they never worked
+  add(std::move(found));
   return ok();
 }
 

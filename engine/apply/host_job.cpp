@@ -78,7 +78,7 @@ Result<bool> HostJob::settle_unchanged() {
   const bool is_settled = scan.current && scan.current_root == scan.root && scan.root == source->root && scan.problems_total == 0;
   if (!is_settled) return false;
   const auto& rule = run_->manifest->invariants.interpreter;
-  if (rule == manifest::InterpreterRule::require && !scan.environment.bin_python_runs) return false;
+  if (rule != manifest::InterpreterRule::ignore && !scan.environment.bin_python_runs) return false;
   const std::string& pin = run_->manifest->invariants.python;
   const std::string_view lib = scan.environment.lib_python;
   if (!pin.empty() && lib.starts_with("python") && !python::version_matches(pin, lib.substr(6))) return false;
@@ -88,7 +88,10 @@ Result<bool> HostJob::settle_unchanged() {
 
 Result<plan::Interpreter> HostJob::probe_interpreter(const tree::Tree& wanted) {
   plan::Interpreter base;
-  if (run_->manifest->invariants.interpreter == manifest::InterpreterRule::ignore) return base;
+  const manifest::InterpreterRule rule = run_->manifest->invariants.interpreter;
+  // Before it is brought there is none to ask.
+  const bool is_to_come = rule == manifest::InterpreterRule::ship && goal_.ending == Ending::plan_only && !is_rollback();
+  if (rule == manifest::InterpreterRule::ignore || is_to_come) return base;
   std::string pyvenv = session_->scan.environment.pyvenv;
   if (goal_.source != nullptr) {
     TRY(const ScanReply* source, goal_.source->scan());
@@ -134,7 +137,7 @@ Result<void> HostJob::make_plan(const tree::Tree& wanted) {
   inputs.purpose = is_rollback() ? plan::Purpose::rollback : plan::Purpose::apply;
   inputs.wanted = &wanted;
   inputs.wanted_full = wanted_full_;
-  if (goal_.source != nullptr) inputs.source_path = goal_.source->session().scan.path;
+  if (goal_.source != nullptr && goal_.source->reading() != Reading::base) inputs.source_path = goal_.source->session().scan.path;
   plan::TargetFacts& facts = inputs.target;
   facts.host = target_->name;
   facts.path = scan.path;

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "apply/engine_impl.hpp"
+#include "apply/ship.hpp"
 
 namespace envsync::apply {
 
@@ -74,7 +75,11 @@ std::vector<Outcome> mirror(Run& run, const Hosts& hosts, Ending ending) {
     layer.origin = origins.back().get();
     layer.origin->start();
   }
+  std::optional<BaseShipment> shipment;
+  if (source && run.manifest->invariants.interpreter == manifest::InterpreterRule::ship) shipment.emplace(run, *source);
   auto outcomes = each_host(run, hosts, [&](const manifest::Host& host) {
+    if (shipment)
+      if (auto ended = shipment->bring(host, ending)) return *std::move(ended);
     Goal goal;
     goal.source = source ? &*source : nullptr;
     goal.layers = layers;

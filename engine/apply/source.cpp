@@ -14,7 +14,14 @@ namespace {
 
 constexpr std::size_t kShownMax = 10;
 
-std::string_view title(Reading reading) { return reading == Reading::environment ? "source" : "overlay's origin"; }
+std::string_view title(Reading reading) {
+  switch (reading) {
+    case Reading::environment: return "source";
+    case Reading::origin: return "overlay's origin";
+    case Reading::base: return "base Python";
+  }
+  return "place";
+}
 
 /// What makes a scanned place unusable, whatever the targets are.
 Result<void> check_place(const manifest::Source& place, Reading reading, const format::ScanReply& scan) {
@@ -24,7 +31,8 @@ Result<void> check_place(const manifest::Source& place, Reading reading, const f
   };
   if (scan.absent) return missing("does not exist");
   if (scan.entries <= 1 && reading == Reading::environment) return missing("is empty").hint("an empty source is never taken for an empty environment; check `source`");
-  if (scan.entries <= 1) return missing("is empty").hint("check `from`");
+  if (scan.entries <= 1 && reading == Reading::origin) return missing("is empty").hint("check `from`");
+  if (scan.entries <= 1) return missing("is empty");
   if (reading == Reading::environment && !scan.wheels.empty())
     return Error{ErrorCode::source_missing, fmt::format("the source '{}' on {} is wheels, not an environment", printable(place.path), place.host.name)}
         .note("nothing was changed")

@@ -13,7 +13,7 @@
 
 namespace envsync::apply {
 
-enum class Reading : u8 { environment, origin };
+enum class Reading : u8 { environment, origin, base };
 
 class Source {
  public:
@@ -28,6 +28,7 @@ class Source {
   /// Texts of its dist-infos, by their paths there; read once, so `paths` are the same for every target.
   Result<const python::SmallFiles*> texts(const std::vector<tree::RelPath>& paths);
   Result<python::SmallFiles> read(const std::string& label, const std::vector<tree::RelPath>& paths);
+  Reading reading() const { return reading_; }
   const manifest::Source& place() const { return place_; }
   /// "ct129:/root/venv"; a folder of this machine is its path.
   std::string text() const;

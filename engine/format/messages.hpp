@@ -197,6 +197,19 @@ struct SumsReply {
   std::vector<std::optional<Sha256>> sums;  // of each path; none where it is no file that can be read
   bool operator==(const SumsReply&) const = default;
 };
+/// What the libraries and programs of the scanned root say of themselves, and which of the names the host's own loader does not find.
+struct LibrariesRequest {
+  bool of_root = false;
+  std::vector<std::string> sonames;  // at most 10,000
+  bool operator==(const LibrariesRequest&) const = default;
+};
+struct LibraryInfo { std::string path, soname, search, needed; bool operator==(const LibraryInfo&) const = default; };  // needed: names, ':' between
+struct LibrariesReply {
+  std::vector<LibraryInfo> libraries;
+  bool is_cut = false;               // there are more than a message holds
+  std::vector<std::string> absent;
+  bool operator==(const LibrariesReply&) const = default;
+};
 /// Runs a program of the host by its absolute path, 10 s at most, stdin closed: is the base interpreter there and alive.
 struct ProbeRequest { std::string program; std::vector<std::string> arguments; bool operator==(const ProbeRequest&) const = default; };
 struct ProbeReply {
@@ -207,10 +220,10 @@ struct ProbeReply {
 };
 
 using Request = std::variant<ScanRequest, TreeRequest, PullRequest, StageRequest, PutRequest, SealRequest, CommitRequest,
-                             AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest, ProbeRequest, SumsRequest>;
+                             AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest, ProbeRequest, SumsRequest, LibrariesRequest>;
 struct BlobReply { bool operator==(const BlobReply&) const = default; };   // what was asked for came as blob frames
 using Reply = std::variant<BlobReply, ScanReply, StageReply, PutReply, SealReply, CommitReply, AbandonReply, AdoptReply,
-                           RecordsReply, PruneReply, FilesReply, ProbeReply, SumsReply>;
+                           RecordsReply, PruneReply, FilesReply, ProbeReply, SumsReply, LibrariesReply>;
 
 struct Hello {
   std::string build;       // version

@@ -236,6 +236,27 @@ FilesReply take(Door& door, const wire::FilesReply& in) {
   return out;
 }
 
+void put(wire::Reply& reply, const LibrariesReply& r) {
+  wire::LibrariesReply& out = *reply.mutable_libraries();
+  std::vector<std::string> flat;
+  for (const LibraryInfo& one : r.libraries) flat.insert(flat.end(), {one.path, one.soname, one.search, one.needed});
+  out.set_libraries(encode_strings(flat));
+  out.set_is_cut(r.is_cut);
+  out.set_absent(encode_strings(r.absent));
+}
+
+LibrariesReply take(Door& door, const wire::LibrariesReply& in) {
+  constexpr std::size_t kFields = 4;
+  LibrariesReply out;
+  std::vector<std::string> flat = door.strings(in.libraries(), "libraries");
+  if (flat.size() % kFields != 0) return door.refuse("libraries", "has another length"), out;
+  for (std::size_t i = 0; i < flat.size(); i += kFields)
+    out.libraries.push_back({std::move(flat[i]), std::move(flat[i + 1]), std::move(flat[i + 2]), std::move(flat[i + 3])});
+  out.is_cut = in.is_cut();
+  out.absent = door.strings(in.absent(), "absent");
+  return out;
+}
+
 void put(wire::Reply& reply, const SumsReply& r) {
   std::string bytes;
   for (const auto& sum : r.sums) {
@@ -288,6 +309,7 @@ Reply take(Door& door, const wire::Reply& in) {
     case wire::Reply::kPrune: return take(door, in.prune());
     case wire::Reply::kFiles: return take(door, in.files());
     case wire::Reply::kProbe: return take(door, in.probe());
+    case wire::Reply::kLibraries: return take(door, in.libraries());
     case wire::Reply::kSums: return take(door, in.sums());
     case wire::Reply::KIND_NOT_SET: break;
   }

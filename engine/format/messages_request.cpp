@@ -150,6 +150,19 @@ FilesRequest take(Door& door, const wire::FilesRequest& in) {
   return out;
 }
 
+void put(wire::Request& out, const LibrariesRequest& r) {
+  out.mutable_libraries()->set_of_root(r.of_root);
+  out.mutable_libraries()->set_sonames(encode_strings(r.sonames));
+}
+
+LibrariesRequest take(Door& door, const wire::LibrariesRequest& in) {
+  constexpr std::size_t kSonamesMax = 10'000, kSonameBytesMax = 4096;
+  LibrariesRequest out;
+  out.of_root = in.of_root();
+  out.sonames = door.strings(in.sonames(), "sonames", kSonamesMax, kSonameBytesMax);
+  return out;
+}
+
 void put(wire::Request& out, const SumsRequest& r) { out.mutable_sums()->set_paths(encode_strings(r.paths)); }
 
 SumsRequest take(Door& door, const wire::SumsRequest& in) {
@@ -188,6 +201,7 @@ Request take(Door& door, const wire::Request& in) {
     case wire::Request::kPrune: return take(door, in.prune());
     case wire::Request::kFiles: return take(door, in.files());
     case wire::Request::kProbe: return take(door, in.probe());
+    case wire::Request::kLibraries: return take(door, in.libraries());
     case wire::Request::kSums: return take(door, in.sums());
     case wire::Request::KIND_NOT_SET: break;
   }

@@ -66,7 +66,7 @@ struct Accept {
   Location where;
 };
 
-enum class InterpreterRule : u8 { require, ignore };
+enum class InterpreterRule : u8 { require, ship, ignore };
 enum class InUseRule : u8 { warn, refuse, ignore };
 enum class MtimeRule : u8 { preserve, strict, ignore };
 enum class OwnerRule : u8 { agent, preserve };

@@ -16,7 +16,7 @@ constexpr u64 kGenerationsMax = 1000;
 constexpr u64 kHostsAtOnceMax = 256;
 constexpr u64 kPathsMax = 4'000'000;  // LIMIT: entries of a tree
 
-constexpr Word<InterpreterRule> kInterpreter[] = {{"require", InterpreterRule::require}, {"ignore", InterpreterRule::ignore}};
+constexpr Word<InterpreterRule> kInterpreter[] = {{"require", InterpreterRule::require}, {"ship", InterpreterRule::ship}, {"ignore", InterpreterRule::ignore}};
 constexpr Word<Guarantee> kAtomic[] = {{"required", Guarantee::atomic}};
 constexpr Word<InUseRule> kInUse[] = {{"warn", InUseRule::warn}, {"refuse", InUseRule::refuse}, {"ignore", InUseRule::ignore}};
 constexpr Word<OwnerRule> kOwner[] = {{"agent", OwnerRule::agent}, {"preserve", OwnerRule::preserve}};
@@ -26,7 +26,6 @@ constexpr Word<DriftRule> kDrift[] = {{"ask", DriftRule::ask}, {"replace", Drift
 constexpr Word<RecordRule> kRecord[] = {{"overlay", RecordRule::overlay}, {"all", RecordRule::all}, {"none", RecordRule::none}};
 constexpr Word<FailureRule> kOnFailure[] = {{"continue", FailureRule::carry_on}, {"stop", FailureRule::stop}};
 
-constexpr std::string_view kInterpreterLater[] = {"ship"};
 constexpr std::string_view kAtomicLater[] = {"brief-gap", "best"};
 constexpr std::string_view kDriftLater[] = {"keep"};
 constexpr std::string_view kOnFailureLater[] = {"all-or-nothing"};
@@ -85,7 +84,7 @@ void read_invariants(const Field& field, Draft& draft, Problems& problems) {
   Invariants& out = draft.invariants;
   const Fields fields(field.value, Section::invariants, problems);
   if (const Field* same_path = fields.find("same_path")) out.same_path = read_flag(named(*same_path), problems).value_or(false);
-  read_word(fields.find("interpreter"), kInterpreter, kInterpreterLater, out.interpreter, problems);
+  read_word(fields.find("interpreter"), kInterpreter, {}, out.interpreter, problems);
   read_python(fields.find("python"), out.python, problems);
   read_word(fields.find("atomic"), kAtomic, kAtomicLater, out.atomic, problems);
   read_word(fields.find("in_use"), kInUse, {}, out.in_use, problems);

@@ -127,7 +127,7 @@ std::string_view schema() {
       "additionalProperties": false,
       "properties": {
         "same_path": {"type": "boolean", "default": true, "description": "Source and target have the same path."},
-        "interpreter": {"enum": ["require", "ignore"], "default": "require", "description": "The base Python behind bin/python is there and runs."},
+        "interpreter": {"enum": ["require", "ship", "ignore"], "default": "require", "description": "The base Python behind bin/python: it is there and runs, or it is brought first where it does not."},
         "python": {"type": ["string", "number"], "pattern": "^[0-9]+(\\.[0-9]+){0,2}$", "examples": ["3.11"], "description": "The version of Python, compared by components."},
         "atomic": {"enum": ["required"], "default": "required", "description": "The weakest commit that is accepted."},
         "in_use": {"enum": ["warn", "refuse", "ignore"], "default": "warn", "description": "Processes that use the environment while it is replaced."},

@@ -172,6 +172,7 @@ Result<ProbeReply> Endpoint::probe(const ProbeRequest& request, std::stop_token 
   return state_->call<ProbeReply>(request, {}, stop);
 }
 
+Result<LibrariesReply> Endpoint::libraries(const LibrariesRequest& request, std::stop_token stop) { return state_->call<LibrariesReply>(request, {}, stop); }
 Result<SumsReply> Endpoint::sums(const SumsRequest& request, std::stop_token stop) { return state_->call<SumsReply>(request, {}, stop); }
 
 Result<FilesReply> Endpoint::files(const FilesRequest& request, std::stop_token stop) {

@@ -37,6 +37,7 @@ class Endpoint {
   Result<format::PruneReply> prune(const format::PruneRequest&, std::stop_token);
   Result<format::ProbeReply> probe(const format::ProbeRequest&, std::stop_token);
   Result<format::SumsReply> sums(const format::SumsRequest&, std::stop_token);
+  Result<format::LibrariesReply> libraries(const format::LibrariesRequest&, std::stop_token);
   Result<format::FilesReply> files(const format::FilesRequest&, std::stop_token);
 
   /// Streams packs of the items to the sink, which returns when the pack is taken: that is the back-pressure.

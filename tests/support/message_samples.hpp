@@ -46,6 +46,7 @@ inline std::vector<format::Request> sample_requests() {
       RecordsRequest{},
       PruneRequest{.keep = 0, .drop = {9, 2, 4'000'000'000, 0}, .all = true},
       FilesRequest{.paths = {"pyvenv.cfg", "lib/python3.12/site-packages/x-1.dist-info/METADATA"}},
+      LibrariesRequest{.of_root = true, .sonames = {"libssl.so.3"}},
       SumsRequest{.paths = {"lib/a.so", "lib/\xff"}},
       ProbeRequest{.program = "/usr/bin/python3.12", .arguments = {"-c", ""}},
   };
@@ -75,6 +76,7 @@ inline std::vector<format::Reply> sample_replies() {
       RecordsReply{.records = {sample_record(1), sample_record(2)}},
       PruneReply{.generations = {1, 2}, .contents = 3, .bytes_freed = 4},
       FilesReply{.files = {{"pyvenv.cfg", "home = /usr\n"}, {"a/b", std::string("\0\xff", 2)}}},
+      LibrariesReply{.libraries = {{"lib/a.so", "a.so", "$ORIGIN", "libc.so.6:libm.so.6"}}, .is_cut = true, .absent = {"libffi.so.8"}},
       SumsReply{.sums = {Sha256{std::byte{7}}, std::nullopt, Sha256{}}},
       ProbeReply{.exists = true, .status = -9, .output = "Python 3.12.3\n"},
   };

@@ -119,7 +119,7 @@ TEST_CASE("what the design has and this version has not is an error that says so
   for (const char* key : {"checks: []", "before: [x]", "after: [x]"}) {
     CHECK(messages(head("targets: [b]\n") + key + "\n").find("is not built yet in this version") != std::string::npos);
   }
-  for (const char* invariant : {"checks_fallback: refuse", "interpreter: ship", "atomic: best", "atomic: brief-gap"}) {
+  for (const char* invariant : {"checks_fallback: refuse", "atomic: best", "atomic: brief-gap"}) {
     CHECK(messages(head(fmt::format("targets: [b]\ninvariants: {{{}}}\n", invariant))).find("is not built yet in this version") != std::string::npos);
   }
   for (const char* setting : {"bandwidth: 50MB/s", "drift: keep", "on_failure: all-or-nothing"}) {
