@@ -29,7 +29,7 @@ std::size_t fair_window() {
   return std::min(kWindowMax, kWindowsInAll / open);
 }
 
-/// A broken connection is an error here and no signal; libssh writes without MSG_NOSIGNAL. Others' signals interrupt no wait.
+/// Signals are for other threads; none interrupts a wait of this one.
 void block_signals() {
   sigset_t all;
   sigfillset(&all);

@@ -77,6 +77,19 @@ class Choice(Case):
         self.assertEqual(self.envsync("plan", self.manifest_file, "--transport", "libssh").plan()["route"]["transport"], "libssh")
 
 
+    def test_a_machine_without_the_ssh_program_reaches_hosts_by_libssh_unless_an_ssh_config_is_there_that_nobody_can_read(self):
+        keys = self.home / ".ssh"
+        keys.mkdir(mode=0o700)
+        shutil.copy(self.host.folder / "key", keys / "id_ed25519")
+        shutil.copy(self.host.folder / "known_hosts", keys / "known_hosts")
+        self.manifest(targets=[f"'{self.host.user}@127.0.0.1:{self.host.port}'"])
+        self.servers.clear()  # no --ssh-config
+        nowhere = {"PATH": str(self.root / "no programs")}
+        self.assertEqual(self.envsync("plan", self.manifest_file, env=nowhere).plan()["route"]["transport"], "libssh")
+        (keys / "config").write_text("")
+        self.assertIn("ssh_config cannot be read", self.envsync("plan", self.manifest_file, env=nowhere, rc=12).err)
+
+
 class Roads(Case):
     def test_two_jump_hosts_are_passed_in_their_order(self):
         beta, gamma = self.server("beta"), self.server("gamma")
