@@ -11,6 +11,7 @@
 
 #include <envsync/engine.hpp>
 
+#include "agent/old_agents.hpp"
 #include "agent/session.hpp"
 #include "content/digest.hpp"
 #include "os/paths.hpp"
@@ -103,6 +104,7 @@ int serve(std::unique_ptr<channel::Channel> channel, ByteView first, os::Files& 
   // A commit that was asked for is finished here, controller or not.
   handlers.wait_idle();
   session.finish();
+  drop_old_agents(files);
   return 0;
 }
 

@@ -212,7 +212,11 @@ Result<scan::Scan> Session::scan_by(u32 number, Root& root, const std::vector<st
     last = now;
     send_progress(number, {Phase::scan, files, 0, bytes, total});
   };
-  return scan::scan(root.fd.get(), options, root.cache);
+  std::atomic<u64> left{0};
+  options.left_out = &left;
+  auto seen = scan::scan(root.fd.get(), options, root.cache);
+  root.attributes_left = left;
+  return seen;
 }
 
 Result<void> Session::scan_root(u32 number, Root& root, ScanReply& reply) {
@@ -222,6 +226,7 @@ Result<void> Session::scan_root(u32 number, Root& root, ScanReply& reply) {
     reply.environment = environment_facts(root.fd.get(), root.path);
   }
   const tree::Tree& tree = root.scan.tree;
+  reply.attributes_left = root.attributes_left;
   reply.path = root.path;
   reply.absent = !root.fd;
   reply.root = tree.root(request.policy);

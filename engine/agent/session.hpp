@@ -35,6 +35,7 @@ class Session {
     scan::Scan scan;              // moved into the transaction at stage
     std::optional<tree::Tree> recorded_view;  // as the current record's rules see it, where they see something else
     scan::StatCache cache;
+    u64 attributes_left = 0;
     std::optional<store::State> state;  // targets
     std::optional<store::Lock> lock;
   };

@@ -163,6 +163,10 @@ Result<void> HostJob::make_plan(const tree::Tree& wanted) {
     inputs.after = &*after_;
   }
   if (goal_.source != nullptr && !is_rollback()) TRY_STATUS(find_in_source());
+  if (const u64 left = goal_.source != nullptr ? goal_.source->session().scan.attributes_left : 0; left > 0)
+    layered_.findings.push_back({"attributes_left", Severity::warning, {},
+                                 fmt::format("{} of the source {} attributes that do not travel: security.capability needs settings.owner: preserve, trusted.* stays with its host",
+                                             left == 1 ? "an entry" : fmt::format("{} entries", left), left == 1 ? "has" : "have")});
   inputs.steps = &layered_.steps;
   inputs.findings = &layered_.findings;
   plan_ = plan::make_plan(inputs);

@@ -85,6 +85,7 @@ struct ScanReply {
   u64 linked_alone = 0;              // files that share their inode with some outside
   std::vector<ProblemInfo> problems; // at most 100
   u64 problems_total = 0;
+  u64 attributes_left = 0;           // entries with attributes that this policy leaves out though it compares others
   EnvironmentFacts environment;
   std::optional<RecordInfo> current; // the greatest record
   Digest current_root;               // of its tree under the request's policy; zero without a record

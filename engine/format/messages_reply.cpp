@@ -83,6 +83,7 @@ void put(wire::Reply& reply, const ScanReply& r) {
   out.set_drifted(r.drifted);
   out.set_recorded_view(bytes_of(r.recorded_view));
   out.set_foreign_state(r.foreign_state);
+  out.set_attributes_left(r.attributes_left);
 }
 
 ScanReply take(Door& door, const wire::ScanReply& in) {
@@ -117,6 +118,7 @@ ScanReply take(Door& door, const wire::ScanReply& in) {
   out.in_use = door.strings(in.in_use(), "in_use");
   out.seconds = door.seconds(in.seconds(), "seconds");
   out.drifted = in.drifted();
+  out.attributes_left = in.attributes_left();
   out.foreign_state = door.text(in.foreign_state(), "foreign_state");
   out.recorded_view = door.digest(in.recorded_view(), "recorded_view");
   return out;

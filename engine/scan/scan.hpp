@@ -3,6 +3,7 @@
 // and never opened; digests come from the stat cache where it may be trusted, else from the bytes.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -22,6 +23,7 @@ struct Options {
   tree::Bytecode bytecode = tree::Bytecode::leave_out;
   bool want_xattrs = true;       // user.*, and security.capability where `want_capabilities`
   bool want_capabilities = false;
+  std::atomic<u64>* left_out = nullptr;  // counts the entries that have attributes which are left out; outlives the scan
   bool trust_cache = true;       // false: verify --full reads every byte
   u32 threads = 0;               // 0: one a core
   std::stop_token stop;

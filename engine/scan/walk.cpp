@@ -294,13 +294,16 @@ void Walker::add_file(Node& node, const Folder& folder, const std::string& name,
 }  // namespace
 
 tree::Xattrs managed_xattrs(os::XattrList list) {
-  std::erase_if(list, [](const auto& xattr) { return !(xattr.first.size() > 5 && xattr.first.starts_with("user.")) && xattr.first != "security.capability"; });
+  std::erase_if(list, [](const auto& xattr) { return !(xattr.first.size() > 5 && xattr.first.starts_with("user.")) && xattr.first != "security.capability" && !xattr.first.starts_with("trusted."); });
   return list;
 }
 
 tree::Xattrs wanted_xattrs(tree::Xattrs kept, const Options& options) {
   if (!options.want_xattrs) return {};
-  if (!options.want_capabilities) std::erase_if(kept, [](const auto& xattr) { return xattr.first == "security.capability"; });
+  const auto dropped = std::erase_if(kept, [&](const auto& xattr) {
+    return xattr.first.starts_with("trusted.") || (!options.want_capabilities && xattr.first == "security.capability");
+  });
+  if (dropped > 0 && options.left_out != nullptr) ++*options.left_out;
   return kept;
 }
 

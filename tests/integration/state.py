@@ -79,6 +79,20 @@ class ChangedSettings(harness.Case):
         self.assertEqual(self.envsync("verify", self.manifest_file, rc=4).outcome()["files"], 1)
 
 
+class AttributesLeft(harness.Case):
+    def test_attributes_that_do_not_travel_are_told_once_a_run_that_changes_something(self):
+        self.make_source()
+        self.manifest()
+        try:
+            os.setxattr(self.src / trees.SITE / "alpha/m2.py", "trusted.note", b"host's own")
+        except OSError as error:
+            self.skipTest(f"no trusted attributes here: {error}")
+        self.assertIn("[attributes_left]", self.apply().err)
+        self.assertNotIn("attributes_left", self.apply().err)
+        trees.patch_five(self.src, "patched")
+        self.assertEqual(self.apply().err.count("attributes_left"), 1)
+
+
 class DeletedTree(harness.Case):
     def setUp(self):
         super().setUp()

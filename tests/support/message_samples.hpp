@@ -58,7 +58,7 @@ inline std::vector<format::Reply> sample_replies() {
       BlobReply{},
       ScanReply{.hostname = "b300", .path = "/srv/venv", .wheels = {"a-1-py3-none-any.whl"}, .absent = true, .empty_dir = true, .root = sample_digest(1),
                 .full = sample_digest(2), .entries = 3, .files = 4, .bytes = 5, .files_hashed = 6, .bytes_hashed = 7, .linked_alone = 8,
-                .problems = {{"run/sock\xff", "is a socket"}, {"", "permission denied"}}, .problems_total = 12,
+                .problems = {{"run/sock\xff", "is a socket"}, {"", "permission denied"}}, .problems_total = 12, .attributes_left = 13,
                 .environment = {.has_pyvenv = true, .pyvenv = "home = /usr/bin\n", .lib_python = "python3.12",
                                 .bin_python_runs = true, .bin_python_target = "/usr/bin/python3.12", .home_version = "3.12"},
                 .current = sample_record(8), .current_root = sample_digest(3), .drifted = true, .recorded_view = sample_digest(5), .state_exists = true, .foreign_state = "'/srv/.envsync' belongs to user 0",
