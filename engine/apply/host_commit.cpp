@@ -170,6 +170,7 @@ Result<void> HostJob::commit() {
   PhaseTimer sealing(*run_->dispatcher, target_->name, Phase::seal, &outcome_.seconds);
   TRY_STATUS(session_->endpoint->seal(meter_.sink(), run_->stop));
   sealing.finish();
+  if (run_->together && !is_rollback()) TRY_STATUS(run_->together->ready(run_->stop));
   if (run_->stop.stop_requested()) return Error{ErrorCode::interrupted, "the run was stopped"};
   PhaseTimer committing(*run_->dispatcher, target_->name, Phase::commit, &outcome_.seconds);
   auto reply = session_->endpoint->commit(meter_.sink());

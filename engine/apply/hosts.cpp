@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "apply/engine_impl.hpp"
+#include "apply/together.hpp"
 #include "apply/ship.hpp"
 
 namespace envsync::apply {
@@ -62,6 +63,77 @@ std::vector<Outcome> each_host(Run& run, const Hosts& hosts, const std::function
   return outcomes;
 }
 
+namespace {
+
+Outcome skipped(const Run& run, const manifest::Host& host) {
+  Outcome outcome;
+  outcome.host = host.name;
+  outcome.path = host.path;
+  outcome.environment = run.manifest->name;
+  outcome.kind = OutcomeKind::skipped;
+  return outcome;
+}
+
+/// Of a host that swapped although another could not: its own rollback, which has all it needs on the host.
+Outcome swap_back(Run& run, const manifest::Host& host, Outcome applied, const std::string& failed) {
+  Error error{ErrorCode::rolled_back, fmt::format("swapped, and swapped back: {} failed", failed)};
+  if (!applied.generation_before) {
+    error = Error{ErrorCode::failed, fmt::format("swapped, though {} failed: there was nothing at the path before, to which this host could return", failed)};
+    applied.error = std::move(error).note(fmt::format("generation {} is current", applied.generation.value_or(0)));
+    applied.kind = OutcomeKind::failed;
+    return applied;
+  }
+  Goal goal;
+  goal.to_generation = applied.generation_before;
+  goal.undoes = run.id;
+  Outcome undone = HostJob(run, host, std::move(goal)).work();
+  if (undone.error) return undone;
+  undone.kind = OutcomeKind::rolled_back;
+  undone.error = std::move(error).note(fmt::format("the tree of generation {} is in place again", *applied.generation_before));
+  return undone;
+}
+
+/// settings.on_failure: all-or-nothing. Outcomes are told at the end, when they can change no more.
+std::vector<Outcome> all_or_nothing(Run& run, const Hosts& hosts, const std::function<Outcome(const manifest::Host&)>& work) {
+  run.together = std::make_shared<Together>(hosts.size(), run.options->hosts_at_once.value_or(run.manifest->settings.hosts_at_once));
+  std::vector<Outcome> outcomes(hosts.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < hosts.size(); ++i)
+      threads.emplace_back([&, i] {
+        outcomes[i] = run.together->begin(run.stop) ? work(*hosts[i]) : skipped(run, *hosts[i]);
+        if (outcomes[i].kind != OutcomeKind::skipped) run.together->ended(outcomes[i]);
+      });
+  }
+  const auto failed = std::ranges::find_if(outcomes, [](const Outcome& outcome) { return outcome.error.has_value(); });
+  if (failed != outcomes.end()) {
+    const std::string name = failed->host;
+    for (std::size_t i = 0; i < hosts.size(); ++i)
+      if (outcomes[i].kind == OutcomeKind::applied && !outcomes[i].error) outcomes[i] = swap_back(run, *hosts[i], std::move(outcomes[i]), name);
+  }
+  for (const Outcome& outcome : outcomes) run.dispatcher->on(outcome);
+  return outcomes;
+}
+
+/// The canaries first, where there are some; then the others, unless one of those failed.
+std::vector<Outcome> in_groups(Run& run, const Hosts& hosts, Ending ending, const std::function<Outcome(const manifest::Host&)>& work) {
+  const bool is_together = ending == Ending::commit && run.manifest->settings.on_failure == manifest::FailureRule::all_or_nothing;
+  const auto group = [&](const Hosts& members) { return is_together ? all_or_nothing(run, members, work) : each_host(run, members, work); };
+  const std::size_t canaries = ending == Ending::commit ? std::min<std::size_t>(run.options->canary, hosts.size()) : 0;
+  if (canaries == 0) return group(hosts);
+  std::vector<Outcome> outcomes = group(Hosts(hosts.begin(), hosts.begin() + static_cast<std::ptrdiff_t>(canaries)));
+  const Hosts others(hosts.begin() + static_cast<std::ptrdiff_t>(canaries), hosts.end());
+  const bool has_failed = std::ranges::any_of(outcomes, [](const Outcome& outcome) { return outcome.error.has_value(); });
+  if (!has_failed && !others.empty()) {
+    std::ranges::move(group(others), std::back_inserter(outcomes));
+    return outcomes;
+  }
+  for (const manifest::Host* host : others) run.dispatcher->on(outcomes.emplace_back(skipped(run, *host)));
+  return outcomes;
+}
+
+}  // namespace
+
 std::vector<Outcome> mirror(Run& run, const Hosts& hosts, Ending ending) {
   std::optional<Source> source;
   if (!run.manifest->source.is_target) source.emplace(run, run.manifest->source, Reading::environment).start();
@@ -77,7 +149,7 @@ std::vector<Outcome> mirror(Run& run, const Hosts& hosts, Ending ending) {
   }
   std::optional<BaseShipment> shipment;
   if (source && run.manifest->invariants.interpreter == manifest::InterpreterRule::ship) shipment.emplace(run, *source);
-  auto outcomes = each_host(run, hosts, [&](const manifest::Host& host) {
+  auto outcomes = in_groups(run, hosts, ending, [&](const manifest::Host& host) {
     if (shipment)
       if (auto ended = shipment->bring(host, ending)) return *std::move(ended);
     Goal goal;

@@ -67,6 +67,7 @@ Result<void> take_value(Invocation& into, const FlagSpec& flag, const Values& va
     case Flag::identity: into.run.identity = first; break;
     case Flag::transport: { TRY(into.run.transport, take_word(flag, first, {"auto", "libssh", "openssh"}, {})); break; }
     case Flag::hosts_at_once: { TRY(into.run.hosts_at_once, take_number(flag, first, 1, 256)); break; }
+    case Flag::canary: { TRY(into.run.canary, take_number(flag, first, 1, 256)); break; }
     case Flag::lock_wait: { TRY(into.run.lock_wait_seconds, take_time(flag, first)); break; }
     case Flag::drift: { TRY(into.run.drift, take_word(flag, first, {"replace", "refuse"}, {"keep"})); break; }
     case Flag::force_origin: { TRY(into.run.force_origin, take_word(flag, first, {"target", "same-host", "source"}, {"chunks"})); break; }

@@ -97,6 +97,7 @@ const std::vector<FlagSpec>& flag_table() {
       {Flag::host, "--host", "", "NAME", "only this target; globs work [all]", kOnHosts, true},
       {Flag::set, "--set", "", "KEY=VALUE", "replace one value of the manifest", kWithManifest, true},
       {Flag::hosts_at_once, "--hosts-at-once", "", "N", "targets worked on side by side [the manifest's]", kOnHosts},
+      {Flag::canary, "--canary", "", "N", "begin with N targets; go on with the others where none of them failed", {apply}},
       {Flag::transport, "--transport", "", "WORD", "auto, libssh or openssh [the manifest's]", kConnecting},
       {Flag::ssh_config, "--ssh-config", "", "FILE", "ssh's configuration file [ssh's own]", kConnecting},
       {Flag::identity, "--identity", "", "FILE", "private key to log in with [ssh's own]", kConnecting},

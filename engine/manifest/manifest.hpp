@@ -72,7 +72,7 @@ enum class MtimeRule : u8 { preserve, strict, ignore };
 enum class OwnerRule : u8 { agent, preserve };
 enum class DriftRule : u8 { ask, replace, refuse };
 enum class RecordRule : u8 { overlay, all, none };
-enum class FailureRule : u8 { carry_on, stop };
+enum class FailureRule : u8 { carry_on, stop, all_or_nothing };
 
 struct Invariants {
   bool same_path = true;

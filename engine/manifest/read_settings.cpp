@@ -24,11 +24,11 @@ constexpr Word<MtimeRule> kMtime[] = {{"preserve", MtimeRule::preserve}, {"stric
 constexpr Word<bool> kKept[] = {{"preserve", true}, {"ignore", false}};
 constexpr Word<DriftRule> kDrift[] = {{"ask", DriftRule::ask}, {"replace", DriftRule::replace}, {"refuse", DriftRule::refuse}};
 constexpr Word<RecordRule> kRecord[] = {{"overlay", RecordRule::overlay}, {"all", RecordRule::all}, {"none", RecordRule::none}};
-constexpr Word<FailureRule> kOnFailure[] = {{"continue", FailureRule::carry_on}, {"stop", FailureRule::stop}};
+constexpr Word<FailureRule> kOnFailure[] = {{"continue", FailureRule::carry_on}, {"stop", FailureRule::stop},
+                                              {"all-or-nothing", FailureRule::all_or_nothing}};
 
 constexpr std::string_view kAtomicLater[] = {"brief-gap", "best"};
 constexpr std::string_view kDriftLater[] = {"keep"};
-constexpr std::string_view kOnFailureLater[] = {"all-or-nothing"};
 
 /// "3", "3.11", "3.11.4": what a version can begin with.
 bool is_version_pin(std::string_view text) {
@@ -103,7 +103,7 @@ void read_settings(const Field& field, Draft& draft, Problems& problems) {
   read_word(fields.find("drift"), kDrift, kDriftLater, out.drift, problems);
   read_count(fields.find("keep_generations"), 0, kGenerationsMax, out.keep_generations, problems);
   read_count(fields.find("hosts_at_once"), 1, kHostsAtOnceMax, out.hosts_at_once, problems);
-  read_word(fields.find("on_failure"), kOnFailure, kOnFailureLater, out.on_failure, problems);
+  read_word(fields.find("on_failure"), kOnFailure, {}, out.on_failure, problems);
   if (const Field* retry = fields.find("retry_for")) out.retry_for_seconds = read_duration(named(*retry), kRetryMax, problems).value_or(0);
   if (const Field* transport = fields.find("transport")) out.transport = read_transport(*transport, problems).value_or(Transport{});
 }

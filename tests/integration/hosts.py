@@ -299,6 +299,31 @@ class Many(harness.Case):
         self.envsync("rollback", self.manifest_file, "--host", "alpha", "-y")
         self.assertNotEqual(trees.snapshot(self.paths["alpha"]), trees.snapshot(self.src))
 
+    def test_all_or_nothing_swaps_no_host_where_one_cannot_be_made_ready(self):
+        self.write_ssh_config(f"Host gone\n  HostName 127.0.0.1\n  Port {sshd.free_port()}\n")
+        self.write_manifest(["alpha", "beta"])
+        self.apply()
+        before = trees.snapshot(self.paths["alpha"], mtime=True)
+        trees.write(self.src / trees.SITE / "alpha/new.py", "new = 1\n")
+        self.write_manifest(["alpha", "beta", "gone"], extra="settings: {on_failure: all-or-nothing}\n")
+        run = self.apply(rc=None)
+        self.assertNotEqual(run.rc, 0)
+        self.assertNotIn("applied", [run.outcome(h)["result"] for h in ("alpha", "beta")])
+        self.assert_same_tree(trees.snapshot(self.paths["alpha"], mtime=True), before)
+        self.write_manifest(["alpha", "beta"], extra="settings: {on_failure: all-or-nothing, hosts_at_once: 1}\n")
+        self.apply()
+        for name in ("alpha", "beta"):
+            self.assert_same_tree(self.src, self.paths[name])
+
+    def test_after_a_canary_that_failed_no_other_host_is_touched(self):
+        self.write_ssh_config(f"Host gone\n  HostName 127.0.0.1\n  Port {sshd.free_port()}\n")
+        self.write_manifest(["gone", "beta"])
+        run = self.apply("--canary", "1", rc=12)
+        self.assertEqual(run.outcome("beta")["result"], "skipped")
+        self.write_manifest(["beta", "gone"])
+        run = self.apply("--canary", "1", rc=3)
+        self.assertEqual(run.outcome("beta")["result"], "applied")
+
 
 class Cuts(harness.Case):
     def test_a_connection_that_breaks_in_mid_transfer_leaves_the_old_tree_and_what_came_is_used_again(self):
