@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A connection that is lost is made anew and the host is planned again: the stat caches make that cheap, and what had arrived lies in the
 // target's staging, from where the next attempt takes it.
+#include <algorithm>
 #include <condition_variable>
 
 #include <fmt/format.h>
@@ -25,7 +26,8 @@ bool sleep(Seconds pause, const std::stop_token& stop) {
 /// A connection that was never there is not lost: a host that cannot be reached at all fails at once.
 bool may_go_on(const Run& run, const manifest::Host& host, const Goal& goal, const Outcome& outcome) {
   if (goal.ending != Ending::commit || !outcome.error || run.stop.stop_requested()) return false;
-  const bool is_remote = !host.is_local || !run.manifest->source.host.is_local;
+  const auto is_far = [](const manifest::Overlay& overlay) { return !overlay.from.host.is_local; };
+  const bool is_remote = !host.is_local || !run.manifest->source.host.is_local || std::ranges::any_of(run.manifest->overlays, is_far);
   return is_remote && (goal.is_retry ? is_network_error(*outcome.error) : outcome.error->code == ErrorCode::connection_lost);
 }
 

@@ -87,6 +87,18 @@ class OntoASource(Overlays):
         self.envsync("rollback", self.manifest_file, "-y")
         self.assert_same_tree(self.src, self.dst)
 
+    def test_overlays_are_laid_in_order(self):
+        """The second one replaces what the first one brought, and finds what it needs there."""
+        third = self.root / "third/env"
+        dists.make_env(third)
+        dists.install(third, "triton", "3.6.0", {"triton/__init__.py": "V = '3.6.0+fix'\n"})
+        dists.install(third, "plugin", "1.0", {"plugin.py": "import torch\nV = torch.V\n"}, requires=["torch>=2.10"])
+        self.manifest(extra=self.overlay() + f"  - {{from: '{third}', packages: [triton, plugin]}}\n")
+        self.apply()
+        self.assertEqual(trees.python(self.dst, "import plugin, triton; print(plugin.V, triton.V)"), "2.10.0 3.6.0+fix")
+        self.assertEqual(dists.broken_rows(self.dst), [])
+        self.assertEqual(self.apply().outcome()["result"], "unchanged")
+
     def test_an_overlay_crosses_hosts(self):
         self.server("alpha")
         self.server("beta")

@@ -51,9 +51,25 @@ TEST_CASE("record: head and tree survive their bytes") {
   CHECK(store::decode_record_head(8, file)->root == head(tree).root);
 }
 
+TEST_CASE("record: what overlays were laid onto is kept beside the tree, and only where the head names it") {
+  const tree::Tree tree = test::tree({"a=one", "b/new=two"}), ground = test::tree({"a=one", "b/old=three"});
+  RecordHead with = head(tree);
+  with.ground = ground.full();
+  const auto record = store::decode_record_file(8, encode_record_file(with, tree, &ground));
+  REQUIRE(record);
+  REQUIRE(record->ground);
+  CHECK(record->ground->full() == ground.full());
+  CHECK(record->tree.full() == tree.full());
+  CHECK_FALSE(store::decode_record_file(8, encode_record_file(head(tree), tree))->ground);
+  with.ground = tree.full();
+  CHECK(told(store::decode_record_file(8, encode_record_file(with, tree, &ground))).find("its ground is not the one that its head names") != std::string::npos);
+}
+
 TEST_CASE("record: no cut and no flipped byte of it decodes") {
-  const tree::Tree tree = test::tree({"a=one", "b/c=two"});
-  const Bytes file = encode_record_file(head(tree), tree);
+  const tree::Tree tree = test::tree({"a=one", "b/c=two"}), ground = test::tree({"a=one"});
+  RecordHead whole = head(tree);
+  whole.ground = ground.full();
+  const Bytes file = encode_record_file(whole, tree, &ground);
   for (std::size_t size = 0; size < file.size(); ++size) CHECK_FALSE(store::decode_record_file(1, ByteView(file).first(size)));
   for (std::size_t at = 0; at < file.size(); ++at) {
     Bytes bytes = file;
