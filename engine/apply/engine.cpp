@@ -131,6 +131,7 @@ Report EngineImpl::with_run(const std::string& verb, const ManifestText& text, c
   run.dispatcher = &dispatcher;
   run.stop = stop;
   run.files = &files_;
+  if (options.bandwidth > 0) run.pace = std::make_shared<Pace>(options.bandwidth);
   run.trees.emplace(files_, os::cache_folder());
   std::jthread worker([&] {
     report.outcomes = work(run, *hosts);

@@ -83,7 +83,18 @@ Result<void> HostJob::stage() {
 struct HostJob::Delivery {
   protocol::Endpoint::Put put;
   Progress at;
+  protocol::Pacer pacer;
 };
+
+/// What goes to this host, or comes to it through this machine, counts for its own limit and for that of all.
+protocol::Pacer HostJob::pacer() {
+  const bool is_on_wire = !target_->is_local || is_any_remote();
+  if (!is_on_wire || (!pace_ && !run_->pace)) return {};
+  return [this](std::size_t bytes) {
+    if (pace_) pace_->take(bytes, run_->stop);
+    if (run_->pace) run_->pace->take(bytes, run_->stop);
+  };
+}
 
 Result<void> HostJob::pull_from(Source& place, const std::vector<PullItem>& items, Delivery& delivery) {
   PullRequest request;
@@ -92,7 +103,7 @@ Result<void> HostJob::pull_from(Source& place, const std::vector<PullItem>& item
   return place.session().endpoint->pull(
       request, items,
       [&](Buffer pack) -> Result<void> {
-        TRY_STATUS(delivery.put.send(pack, run_->stop));
+        TRY_STATUS(delivery.put.send(pack, run_->stop, delivery.pacer));
         pulled_bytes_ += pack.size();
         delivery.at.bytes_done = std::min(delivery.at.bytes_total, delivery.at.bytes_done + raw_bytes(pack));
         meter_.report(delivery.at);
@@ -109,7 +120,7 @@ Result<void> HostJob::put_made(const std::vector<PullItem>& items, Delivery& del
     if (pieces.empty()) return ok();
     content::PackBuilder pack(pieces.size(), bytes);
     for (const auto& [piece, text] : pieces) std::ranges::copy(text, pack.add(piece).begin());
-    TRY_STATUS(delivery.put.send(std::move(pack).finish(run_->options->force_level.value_or(1)), run_->stop));
+    TRY_STATUS(delivery.put.send(std::move(pack).finish(run_->options->force_level.value_or(1)), run_->stop, delivery.pacer));
     delivery.at.bytes_done = std::min(delivery.at.bytes_total, delivery.at.bytes_done + std::exchange(bytes, 0));
     pieces.clear();
     meter_.report(delivery.at);
@@ -147,7 +158,7 @@ Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
   if (!missing.empty()) return lacks_content(std::move(missing));
   PhaseTimer timer(*run_->dispatcher, target_->name, Phase::transfer, &outcome_.seconds);
   TRY(const protocol::Endpoint::Put put, session_->endpoint->put());
-  Delivery delivery{put, {Phase::transfer, 0, wanted.size(), 0, total}};
+  Delivery delivery{put, {Phase::transfer, 0, wanted.size(), 0, total}, pacer()};
   for (const auto& [place, list] : items) TRY_STATUS(place != nullptr ? pull_from(*place, list, delivery) : put_made(list, delivery));
   TRY(const PutReply written, delivery.put.finish({}, run_->stop));
   outcome_.bytes_read += total;

@@ -38,6 +38,7 @@ HostJob::HostJob(Run& run, const manifest::Host& target, Goal goal)
   const std::string drift = run.options->drift.value_or("");
   consent_.discard_drift = drift == "replace" || (drift.empty() && run.manifest->settings.drift == manifest::DriftRule::replace);
   if (goal_.consent) consent_ = *goal_.consent;
+  if (run.manifest->settings.bandwidth > 0) pace_.emplace(run.manifest->settings.bandwidth);
 }
 
 bool HostJob::refuses_drift() const {

@@ -80,6 +80,7 @@ class HostJob {
   Result<void> stage();
   Result<void> transfer(const std::vector<u32>& wanted);
   struct Delivery;
+  protocol::Pacer pacer();
   Result<void> pull_from(Source& place, const std::vector<format::PullItem>& items, Delivery& delivery);
   Error lacks_content(std::vector<std::string> paths) const;
   Result<void> put_made(const std::vector<format::PullItem>& items, Delivery& delivery);
@@ -110,6 +111,7 @@ class HostJob {
   plan::Consent consent_;
   std::optional<plan::HostPlan> plan_;
   format::StageReply staged_;
+  std::optional<Pace> pace_;             // of this host
   u64 pulled_bytes_ = 0;
   bool has_staged_ = false;
 };

@@ -11,6 +11,7 @@
 #include <envsync/engine.hpp>
 
 #include "apply/dispatcher.hpp"
+#include "apply/pace.hpp"
 #include "apply/together.hpp"
 #include "manifest/manifest.hpp"
 #include "os/files.hpp"
@@ -36,6 +37,7 @@ struct Run {
   os::Files* files = nullptr;
   std::mutex trees_mutex;                   // what is kept in trees
   std::optional<store::TreeCache> trees;
+  std::shared_ptr<Pace> pace;                // of all hosts together; null: unlimited
   std::shared_ptr<Together> together;       // where all hosts swap or none
   std::mutex accept_mutex;                  // what follows
   std::vector<bool> accept_used;            // by entry of the manifest's `accept`: some host's plan had what it takes

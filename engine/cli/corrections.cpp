@@ -36,7 +36,7 @@ struct ForeignFlag {
 };
 
 constexpr std::array kFlagsOfOthers{
-    ForeignFlag{"--bwlimit", "", "the word here is '--bandwidth', which this version does not have"},
+    ForeignFlag{"--bwlimit", "--bandwidth", ""},
     ForeignFlag{"--limit", "--host", ""},
     ForeignFlag{"-l", "--host", ""},
     ForeignFlag{"--hosts", "--host", ""},
@@ -76,7 +76,7 @@ constexpr std::array kFlagsOfOthers{
     ForeignFlag{"--archive", "", "modes, times, links and attributes are kept by themselves"},
 };
 
-constexpr std::array<std::string_view, 4> kFlagsNotBuilt{"--out", "--bandwidth", "--explain", "--against"};
+constexpr std::array<std::string_view, 3> kFlagsNotBuilt{"--out", "--explain", "--against"};
 
 /// Insertions, deletions, replacements and swaps of neighbours.
 std::size_t edit_distance(std::string_view a, std::string_view b) {

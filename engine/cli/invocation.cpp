@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/rate.hpp"
 #include "cli/invocation.hpp"
 
 #include <algorithm>
@@ -27,6 +28,11 @@ Result<u32> take_number(const FlagSpec& flag, const std::string& text, u64 min, 
   const auto value = whole_number(text, max);
   if (!value || *value < min) return usage_error(fmt::format("'{}' takes a whole number from {} to {}, not '{}'", flag.name, min, max, safe(text)));
   return static_cast<u32>(*value);
+}
+
+Result<u64> take_rate(const FlagSpec& flag, const std::string& text) {
+  if (const auto rate = parse_rate(text)) return *rate;
+  return usage_error(fmt::format("'{}' takes a rate with its unit such as 50MB/s or 400Mbit/s, not '{}'", flag.name, safe(text)));
 }
 
 /// A level of zstd, or raw.
@@ -67,6 +73,7 @@ Result<void> take_value(Invocation& into, const FlagSpec& flag, const Values& va
     case Flag::identity: into.run.identity = first; break;
     case Flag::transport: { TRY(into.run.transport, take_word(flag, first, {"auto", "libssh", "openssh"}, {})); break; }
     case Flag::hosts_at_once: { TRY(into.run.hosts_at_once, take_number(flag, first, 1, 256)); break; }
+    case Flag::bandwidth: { TRY(into.run.bandwidth, take_rate(flag, first)); break; }
     case Flag::canary: { TRY(into.run.canary, take_number(flag, first, 1, 256)); break; }
     case Flag::lock_wait: { TRY(into.run.lock_wait_seconds, take_time(flag, first)); break; }
     case Flag::drift: { TRY(into.run.drift, take_word(flag, first, {"replace", "refuse"}, {"keep"})); break; }

@@ -98,6 +98,7 @@ const std::vector<FlagSpec>& flag_table() {
       {Flag::set, "--set", "", "KEY=VALUE", "replace one value of the manifest", kWithManifest, true},
       {Flag::hosts_at_once, "--hosts-at-once", "", "N", "targets worked on side by side [the manifest's]", kOnHosts},
       {Flag::canary, "--canary", "", "N", "begin with N targets; go on with the others where none of them failed", {apply}},
+      {Flag::bandwidth, "--bandwidth", "", "RATE", "of all targets together, as in 50MB/s or 400Mbit/s [unlimited]", {apply}},
       {Flag::transport, "--transport", "", "WORD", "auto, libssh or openssh [the manifest's]", kConnecting},
       {Flag::ssh_config, "--ssh-config", "", "FILE", "ssh's configuration file [ssh's own]", kConnecting},
       {Flag::identity, "--identity", "", "FILE", "private key to log in with [ssh's own]", kConnecting},

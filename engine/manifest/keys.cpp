@@ -28,7 +28,7 @@ constexpr std::array kInvariantsKeys = {Key{"same_path"}, Key{"interpreter"}, Ke
                                         Key{"record"}, Key{"relocate"}, Key{"checks_fallback", kLater}};
 constexpr std::array kSettingsKeys = {Key{"owner"}, Key{"mtime"}, Key{"xattrs"}, Key{"hardlinks"}, Key{"delete_limit"}, Key{"drift"},
                                       Key{"keep_generations"}, Key{"hosts_at_once"}, Key{"on_failure"}, Key{"transport"},
-                                      Key{"bandwidth", kLater}, Key{"retry_for"}};
+                                      Key{"bandwidth"}, Key{"retry_for"}};
 constexpr std::array kTransportKeys = {Key{"command"}};
 
 std::string folded(std::string_view text) {

@@ -95,6 +95,7 @@ struct Settings {
   u32 keep_generations = 2;
   u32 hosts_at_once = 8;
   FailureRule on_failure = FailureRule::carry_on;
+  u64 bandwidth = 0;            // bytes a second on the wire, for each target; 0: unlimited
   u32 retry_for_seconds = 600;  // how long a lost connection is tried again
   Transport transport;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // invariants and settings.
+#include "base/rate.hpp"
 #include "manifest/draft.hpp"
 
 #include <fmt/format.h>
@@ -73,6 +74,13 @@ void read_delete_limit(const Field* field, DeleteLimit& out, Problems& problems)
   out = {is_percent, value};
 }
 
+void read_bandwidth(const Node& node, u64& out, Problems& problems) {
+  if (node.is_scalar() && node.text == "unlimited") return;
+  const auto rate = node.is_scalar() ? parse_rate(node.text) : std::nullopt;
+  if (rate) out = *rate;
+  else problems.report(node.mark, fmt::format("'bandwidth' takes a rate with its unit such as 50MB/s or 400Mbit/s, or unlimited, not {}", described(node)));
+}
+
 void read_count(const Field* field, u64 least, u64 most, u32& out, Problems& problems) {
   if (field == nullptr) return;
   if (const auto number = read_number(named(*field), least, most, problems)) out = static_cast<u32>(*number);
@@ -104,6 +112,7 @@ void read_settings(const Field& field, Draft& draft, Problems& problems) {
   read_count(fields.find("keep_generations"), 0, kGenerationsMax, out.keep_generations, problems);
   read_count(fields.find("hosts_at_once"), 1, kHostsAtOnceMax, out.hosts_at_once, problems);
   read_word(fields.find("on_failure"), kOnFailure, {}, out.on_failure, problems);
+  if (const Field* bandwidth = fields.find("bandwidth")) read_bandwidth(bandwidth->value, out.bandwidth, problems);
   if (const Field* retry = fields.find("retry_for")) out.retry_for_seconds = read_duration(named(*retry), kRetryMax, problems).value_or(0);
   if (const Field* transport = fields.find("transport")) out.transport = read_transport(*transport, problems).value_or(Transport{});
 }

@@ -148,6 +148,7 @@ std::string_view schema() {
         "keep_generations": {"type": "integer", "minimum": 0, "maximum": 1000, "default": 2, "description": "Generations kept for rollback, beside the current one."},
         "hosts_at_once": {"type": "integer", "minimum": 1, "maximum": 256, "default": 8},
         "on_failure": {"enum": ["continue", "stop", "all-or-nothing"], "default": "continue", "description": "What happens to the other hosts when one fails; all-or-nothing: prepared everywhere, then swapped everywhere."},
+        "bandwidth": {"type": "string", "pattern": "^(unlimited|[0-9]+([kMG]?B/s|[kMG]?bit/s))$", "default": "unlimited", "description": "Bytes on the wire for each target, a rate with its unit: 50MB/s, 400Mbit/s."},
         "retry_for": {"type": "string", "pattern": "^[0-9]+[smh]$", "default": "10m", "description": "How long a connection that is lost is tried again; 0s: not at all."},
         "transport": {"$ref": "#/definitions/short_or_long_transport", "description": "How hosts are reached. Default: auto."}
       }

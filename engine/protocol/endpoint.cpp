@@ -214,9 +214,9 @@ Result<Endpoint::Put> Endpoint::put() {
   return Put(*this, number);
 }
 
-Result<void> Endpoint::Put::send(ByteView pack, std::stop_token stop) {
+Result<void> Endpoint::Put::send(ByteView pack, std::stop_token stop, const Pacer& pacer) {
   Connection& connection = endpoint_->state_->connection;
-  auto sent = connection.send_blob(request_, pack, stop);
+  auto sent = connection.send_blob(request_, pack, stop, pacer);
   if (sent) return ok();
   if (stop.stop_requested()) return std::move(sent).error();
   // The agent ended the request: its error says why.

@@ -47,7 +47,7 @@ class Endpoint {
   class Put {
    public:
     Put(Endpoint& endpoint, u32 request) : endpoint_(&endpoint), request_(request) {}
-    Result<void> send(ByteView pack, std::stop_token);
+    Result<void> send(ByteView pack, std::stop_token, const Pacer& pacer = {});
     Result<format::PutReply> finish(const ProgressSink&, std::stop_token);
 
    private:

@@ -72,7 +72,7 @@ struct Connection::State {
   Result<Frame> read_frame();
   Result<void> dispatch(Frame frame);
   Result<void> deliver(Mailbox& box, Frame frame);
-  Result<void> write_frame(FrameType type, u32 request, ByteView payload);
+  Result<void> write_frame(FrameType type, u32 request, ByteView payload, const Pacer& pacer = {});
   void read_loop();
   void ping_loop();
   void end(Error why);
@@ -161,7 +161,7 @@ Result<void> Connection::State::dispatch(Frame frame) {
   return ok();
 }
 
-Result<void> Connection::State::write_frame(FrameType type, u32 request, ByteView payload) {
+Result<void> Connection::State::write_frame(FrameType type, u32 request, ByteView payload, const Pacer& pacer) {
   Bytes header;
   header.reserve(kHeaderBytes + std::min(payload.size(), kWritePiece));
   put_le(header, narrow<u32>(payload.size()));
@@ -172,10 +172,12 @@ Result<void> Connection::State::write_frame(FrameType type, u32 request, ByteVie
   header.insert(header.end(), first.begin(), first.end());
   payload = payload.subspan(first.size());
   const std::lock_guard lock(write_mutex);
+  if (pacer) pacer(header.size());
   TRY_STATUS(channel->write(header, deadline_in(kSilenceMax * 2)));
   sent += header.size();
   while (!payload.empty()) {
     const ByteView piece = payload.first(std::min(payload.size(), kWritePiece));
+    if (pacer) pacer(piece.size());
     TRY_STATUS(channel->write(piece, deadline_in(kSilenceMax * 2)));
     sent += piece.size();
     payload = payload.subspan(piece.size());
@@ -274,7 +276,7 @@ Result<void> Connection::send(FrameType type, u32 request, ByteView payload) {
   return state_->write_frame(type, request, payload);
 }
 
-Result<void> Connection::send_blob(u32 request, ByteView payload, std::stop_token stop) {
+Result<void> Connection::send_blob(u32 request, ByteView payload, std::stop_token stop, const Pacer& pacer) {
   ENVSYNC_CHECK(!payload.empty() && payload.size() <= kBlobMax);
   State& s = *state_;
   {
@@ -289,7 +291,7 @@ Result<void> Connection::send_blob(u32 request, ByteView payload, std::stop_toke
     if (box.is_ended || cancelled.stop_requested() || !ready()) return Error{ErrorCode::interrupted, "the request was ended"};
     box.may_send -= payload.size();
   }
-  return s.write_frame(FrameType::blob, request, payload);
+  return s.write_frame(FrameType::blob, request, payload, pacer);
 }
 
 Result<void> Connection::grant(u32 request, u64 bytes) {

@@ -41,6 +41,9 @@ struct Frame {
   Buffer payload;
 };
 
+/// Called before so many bytes are written; may wait.
+using Pacer = std::function<void(std::size_t bytes)>;
+
 /// One side of a connection. Owns a reader thread that never blocks on a handler: frames of a request are queued
 /// (blobs within the credit given) and PINGs answered. Writes are whole frames under a mutex.
 class Connection {
@@ -63,8 +66,8 @@ class Connection {
   Result<Frame> next(u32 request, std::stop_token stop = {});
   Result<void> send(FrameType type, u32 request, ByteView payload);
   /// Sends a blob frame when the peer's credit for the request covers it: back-pressure. Fails when the peer ends the request first
-  /// (an error or reply frame is then in the mailbox).
-  Result<void> send_blob(u32 request, ByteView payload, std::stop_token stop = {});
+  /// (an error or reply frame is then in the mailbox). Written in pieces of 256 KiB at most, each after `pacer`.
+  Result<void> send_blob(u32 request, ByteView payload, std::stop_token stop = {}, const Pacer& pacer = {});
   /// Lets the peer send that many blob bytes more.
   Result<void> grant(u32 request, u64 bytes);
 

@@ -33,6 +33,7 @@ struct RunOptions {
   bool verify_staged = false;       // re-read the staged tree from the disk before the swap
   std::optional<std::string> drift; // replace, refuse: overrides the manifest
   std::optional<u32> hosts_at_once;
+  u64 bandwidth = 0;                // bytes a second on the wire, of all targets together; 0: unlimited
   u32 canary = 0;                   // so many targets first; the others only where none of those failed
   std::string transport;            // overrides the manifest; empty: as it says
   std::string ssh_config;           // -F

@@ -56,6 +56,16 @@ class Ways(harness.Case):
         self.assertLess(run.outcome()["bytes_up"] + run.outcome()["bytes_down"], 1_000_000)
         self.assert_same_tree(self.src, self.dst)
 
+    def test_a_limit_of_bandwidth_holds_on_the_wire_but_not_within_this_machine(self):
+        self.server("alpha")
+        self.make_source()
+        trees.write(self.src / trees.SITE / "alpha/noise.bin", os.urandom(6 << 20))
+        self.manifest(targets=["alpha"], extra="settings: {bandwidth: 2MB/s}\n")
+        spent = self.apply().outcome()["seconds"]["transfer"]
+        self.assertGreater(spent, 2.5)
+        self.manifest(targets=["local"], path=self.root / "here" / "env", extra="settings: {bandwidth: 1kB/s}\n")
+        self.apply()
+
     def test_by_any_command_that_reaches_a_shell(self):
         self.make_source()
         host = "{host: box, transport: {command: [sh]}}"

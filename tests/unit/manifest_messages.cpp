@@ -25,6 +25,11 @@ std::string head(const std::string& rest) { return "version: 1\npath: /srv/v\nso
 
 }  // namespace
 
+TEST_CASE("a rate needs its unit") {
+  for (const char* wrong : {"50", "fast", "0MB/s", "5 MB/s", "5mb/s", "18446744073709551615GB/s"})
+    CHECK(messages(head(std::string("targets: [b]\nsettings: {bandwidth: ") + wrong + "}\n")).starts_with("'bandwidth' takes a rate with its unit such as 50MB/s or 400Mbit/s, or unlimited, not '"));
+}
+
 TEST_CASE("a time needs its unit") {
   CHECK(messages(head("targets: [b]\nsettings: {retry_for: 10}\n")).starts_with("'retry_for' takes a time with its unit such as 30s, 10m or 2h, at most 24h, not '10'\n"));
   CHECK(messages(head("targets: [b]\nsettings: {retry_for: 25h}\n")).starts_with("'retry_for' takes a time"));
@@ -122,7 +127,7 @@ TEST_CASE("what the design has and this version has not is an error that says so
   for (const char* invariant : {"checks_fallback: refuse", "atomic: best", "atomic: brief-gap"}) {
     CHECK(messages(head(fmt::format("targets: [b]\ninvariants: {{{}}}\n", invariant))).find("is not built yet in this version") != std::string::npos);
   }
-  for (const char* setting : {"bandwidth: 50MB/s", "drift: keep"}) {
+  for (const char* setting : {"drift: keep"}) {
     CHECK(messages(head(fmt::format("targets: [b]\nsettings: {{{}}}\n", setting))).find("is not built yet in this version") != std::string::npos);
   }
   CHECK(messages(head("targets: [b]\nsettings: {drift: keep}\n")) == R"(the value 'keep' of 'drift' is not built yet in this version

@@ -91,6 +91,7 @@ settings:
   keep_generations: 0
   hosts_at_once: 2
   retry_for: 90s
+  bandwidth: 400Mbit/s
   on_failure: stop
   transport: openssh
 )");
@@ -122,6 +123,7 @@ settings:
   CHECK(m.settings.keep_generations == 0);
   CHECK(m.settings.hosts_at_once == 2);
   CHECK(m.settings.retry_for_seconds == 90);
+  CHECK(m.settings.bandwidth == 50'000'000);
   CHECK(m.settings.on_failure == FailureRule::stop);
   CHECK(m.settings.transport.kind == TransportKind::openssh);
   CHECK(m.compare_policy() ==
