@@ -80,7 +80,8 @@ std::string swapped_text(const Outcome& outcome, const View& view, const Palette
   return text;
 }
 
-std::string verified_text(const Outcome& outcome, const View& view, const Palette& palette, u64 differences) {
+std::string verified_text(const Outcome& outcome, const View& view, const Palette& palette, u64 shown) {
+  const u64 differences = std::max(shown, outcome.files);  // files against their RECORDs are findings, not differences
   const std::string subject = view.subject(outcome.host, outcome.environment);
   if (differences == 0) return line(palette, true, "Verified", fmt::format("{}{}: as committed", subject, generation_of(outcome)));
   return line(palette, false, "Differs", fmt::format("{}{} in {}. Next: {}", subject, generation_of(outcome), count(differences, "path"), view.command("plan")));

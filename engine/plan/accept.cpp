@@ -67,6 +67,8 @@ void refuse_findings(const Inputs& inputs, HostPlan& plan) {
     error.causes.push_back(fmt::format("{}: {}{}", finding->code, finding->what, finding->file.empty() ? "" : fmt::format(" ('{}')", printable(finding->file))));
   }
   error.notes.push_back("nothing was changed");
+  const bool is_incomplete = std::ranges::any_of(errors, [](const Finding* finding) { return finding->code == "incomplete"; });
+  if (is_incomplete) error.hints.push_back("complete the origin, or set `incomplete: base` on the overlay to keep the environment's own files");
   error.hints.push_back(fmt::format("where that is known and fine, add  {}", accept_line(*errors.front())));
   plan.refusals.push_back({std::move(error), std::nullopt});
 }

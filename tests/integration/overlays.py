@@ -142,6 +142,7 @@ class OntoASource(Overlays):
         (self.dst / trees.SITE / "pynvml.py").write_text("V = 2\n")
         run = self.envsync("verify", self.manifest_file, "--record", rc=4)
         self.assertTrue(any(f["code"] == "record_mismatch" and "nvidia-ml-py 13.0" in f["what"] for f in run.of("finding")), run)
+        self.assertIn("Differs", self.envsync("verify", self.manifest_file, "--record", rc=4, json_events=False).out)
 
     def test_a_pattern_that_matches_nothing_is_refused(self):
         self.manifest(extra=self.overlay().replace("[torch]", "[torhc]"))
