@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The source for this target's path: rewritten where the manifest says so, and what is odd about it.
+#include <algorithm>
+
 #include "apply/host_job.hpp"
 #include "python/lint.hpp"
 #include "python/path_findings.hpp"
@@ -45,8 +47,13 @@ Result<void> HostJob::find_in_source() {
   add(python::lint(set, {.exclude = &exclude, .links_outside = scan.linked_alone, .files = scan.files}));
   const python::Roots roots{source_root(), environment_root()};
   add(python::find_paths(set, launchers, roots));
-  if (roots.origin == roots.target) return ok();
-  // Libraries are never rewritten: those that look below the old path are told.
+  // Libraries are never rewritten: those that look below the old path are told, by the plan that brings them.
+  const auto is_new_library = [&](const tree::Entry& entry) {
+    if (entry.file() == nullptr || entry.path.name().find(".so") == std::string_view::npos) return false;
+    const tree::Entry* there = observed_.find(entry.path);
+    return there == nullptr || !tree::same_content(*there, entry);
+  };
+  if (roots.origin == roots.target || std::ranges::none_of(tree->entries(), is_new_library)) return ok();
   TRY(const format::LibrariesReply libraries, goal_.source->session().endpoint->libraries({.of_root = true, .sonames = {}}, run_->stop));
   std::vector<python::LibraryPaths> searching;
   for (const format::LibraryInfo& one : libraries.libraries)

@@ -124,11 +124,12 @@ Result<std::vector<std::string>> HostJob::describe_drift() {
 /// The distributions of both sides; where their texts cannot be read, names alone tell what changes.
 void HostJob::read_packages(const tree::Tree& wanted) {
   if (wanted.root(run_->policy()) == session_->scan.root) return;
-  auto before = texts_here(observed_);
-  auto after = texts_of_wanted(wanted);
-  if (!before || !after) return;
-  before_ = python::DistributionSet::read(observed_, *before, environment_root());
-  after_ = python::DistributionSet::read(wanted, *after, environment_root());
+  // RECORDs of 100,000 rows on each side: side by side.
+  const auto reading = std::async(std::launch::async, [this] {
+    if (auto before = texts_here(observed_)) before_ = python::DistributionSet::read(observed_, *before, environment_root());
+  });
+  if (auto after = texts_of_wanted(wanted)) after_ = python::DistributionSet::read(wanted, *after, environment_root());
+  reading.wait();
 }
 
 Result<void> HostJob::make_plan(const tree::Tree& wanted) {
@@ -158,12 +159,13 @@ Result<void> HostJob::make_plan(const tree::Tree& wanted) {
   inputs.consent = consent_;
   // Nothing that somebody made would be lost where the path is gone.
   if (scan.absent && !refuses_drift()) inputs.consent.discard_drift = true;
+  auto finding = std::async(std::launch::async, [this] { return goal_.source != nullptr && !is_rollback() ? find_in_source() : Result<void>(ok()); });
   read_packages(wanted);
+  TRY_STATUS(finding.get());
   if (before_ && after_) {
     inputs.before = &*before_;
     inputs.after = &*after_;
   }
-  if (goal_.source != nullptr && !is_rollback()) TRY_STATUS(find_in_source());
   if (const u64 left = goal_.source != nullptr ? goal_.source->session().scan.attributes_left : 0; left > 0)
     layered_.findings.push_back({"attributes_left", Severity::warning, {},
                                  fmt::format("{} of the source {} attributes that do not travel: security.capability needs settings.owner: preserve, trusted.* stays with its host",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-//   texts file := format::seal_file("ETXS", 1, zstd( ( digest[16] text:string )* ))     in the cache folder, by the label's digest
+//   texts file := format::seal_file("ETXS", 1, zstd( ( text:string )* ))     in the cache folder, by the label's digest
 #include "apply/texts.hpp"
 
 #include <unordered_map>
