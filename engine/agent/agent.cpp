@@ -8,6 +8,7 @@
 #include <string_view>
 #include <thread>
 
+#include <malloc.h>
 
 #include <envsync/engine.hpp>
 
@@ -122,6 +123,8 @@ int main(int argc, char** argv, os::Files& files) {
   std::signal(SIGHUP, SIG_IGN);
   os::raise_fd_limit();
   os::set_usual_umask();  // folders above a new environment are made as mkdir would
+  // LIMIT: an agent stays near 96 MB. Handlers are threads that come and go: with an arena each, what they freed would stay with them.
+  ::mallopt(M_ARENA_MAX, 1);
   Bytes first;
   if (argc == 3) {
     auto decoded = from_base64(argv[2]);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kLarge = 1u << 20;       // from here on blocks are kept when they are given back
 constexpr std::size_t kStep = 3u << 20;        // of sizes: packs of about one size fit into each other's blocks
-constexpr std::size_t kKeptMax = 4;            // LIMIT: blocks, some 40 MB at most
+constexpr std::size_t kKeptMax = 2;            // LIMIT: blocks, some 20 MB at most
 
 std::size_t whole_size(std::size_t size) { return (size + kStep - 1) / kStep * kStep; }
 

@@ -112,7 +112,8 @@ Buffer PackBuilder::finish(int level) && {
     Buffer packed = compress_behind(kHeaderBytes, body, level);
     if (pays(packed.size() - kHeaderBytes, body.size())) {
       write_header(packed, Codec::zstd);
-      return packed;
+      // Packs wait for the link: what compressed well waits in a block of its own size.
+      return packed.size() < body.size() / 2 ? Buffer::copy_of(packed) : std::move(packed);
     }
   }
   write_header(bytes_, Codec::raw);
