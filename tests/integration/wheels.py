@@ -18,7 +18,7 @@ REAL = (wheels.NUMPY, wheels.REQUESTS, "greenlet==3.1.1", "httpie==3.2.4", "ruff
 
 def wheel_of(requirement):
     name = requirement.split("==")[0]
-    folder = wheels.fetch(sys.executable, requirement, False)
+    folder = wheels.fetch(wheels.installer(), requirement, False)
     return next(f for f in sorted(folder.glob("*.whl")) if f.name.lower().startswith(name))
 
 
@@ -57,7 +57,7 @@ class RealWheels(harness.Case):
         reference = self.root / "reference/env"
         dists.make_env(reference)
         for requirement in REAL:
-            subprocess.run([sys.executable, "-m", "pip", "--python", str(reference / "bin/python"), "install", "-q", "--no-index", "--no-deps", "--no-compile",
+            subprocess.run([wheels.installer(), "-m", "pip", "--python", str(reference / "bin/python"), "install", "-q", "--no-index", "--no-deps", "--no-compile",
                             "--find-links", str(folder), requirement], check=True, capture_output=True)
         ours, pips = installed(self.dst), installed(reference)
         self.assertEqual(sorted(ours), sorted(pips))
@@ -68,7 +68,7 @@ class RealWheels(harness.Case):
         self.assertTrue(dists.run(self.dst / "bin/numpy-config").startswith("usage"))
         self.assertEqual(self.apply().outcome()["result"], "unchanged")
         # pip takes them for its own.
-        subprocess.run([sys.executable, "-m", "pip", "--python", str(self.dst / "bin/python"), "uninstall", "-q", "-y", "greenlet", "httpie"], check=True, capture_output=True)
+        subprocess.run([wheels.installer(), "-m", "pip", "--python", str(self.dst / "bin/python"), "uninstall", "-q", "-y", "greenlet", "httpie"], check=True, capture_output=True)
         self.assertFalse((self.dst / "bin/http").exists())
         self.assertFalse(list(self.dst.glob("include/**/greenlet*.h")))
 

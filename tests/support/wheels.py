@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Real environments from PyPI. Wheels are downloaded once a machine, below $XDG_CACHE_HOME/envsync-tests."""
 import fcntl
+import functools
 import os
 import pathlib
 import subprocess
@@ -38,6 +39,19 @@ def make(path):
     """A virtual environment with pip."""
     subprocess.run([sys.executable, "-m", "venv", str(path)], check=True)
     return pathlib.Path(path)
+
+
+@functools.cache
+def installer():
+    """A Python that has pip: the system's may have none."""
+    env = cache_folder() / "installer"
+    env.mkdir(parents=True, exist_ok=True)
+    with open(env.with_name("installer.lock"), "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (env / ".complete").exists():
+            make(env)
+            (env / ".complete").touch()
+    return str(env / "bin/python")
 
 
 def install(env, requirement, dependencies=True):
