@@ -12,6 +12,7 @@
 
 #include <envsync/engine.hpp>
 
+#include "agent/joins.hpp"
 #include "agent/old_agents.hpp"
 #include "agent/session.hpp"
 #include "content/digest.hpp"
@@ -23,7 +24,7 @@ namespace envsync::agent {
 namespace {
 
 constexpr u32 kFirstRequest = 1;
-constexpr std::size_t kHandlersMax = 32;  // LIMIT: requests at work on one connection
+constexpr std::size_t kHandlersMax = 64;  // LIMIT: requests at work for one controller
 
 /// Digest of the program that runs, so that the controller knows that it is its own build.
 std::string own_digest() {
@@ -40,6 +41,8 @@ std::string own_digest() {
   }
 }
 
+std::string own_hello() { return std::string(as_text(format::encode(format::Hello{std::string(version()), own_digest(), static_cast<u64>(::getpid())}))); }
+
 /// Threads of the requests at work.
 class Handlers {
  public:
@@ -49,7 +52,11 @@ class Handlers {
     if (running_ >= kHandlersMax) return;  // the peer is not ours: no controller asks so much at once
     ++running_;
     std::thread([this, work = std::move(work)]() mutable {
-      work();
+      {
+        // With it goes what it holds: whoever waits for idleness may destroy that.
+        auto own = std::move(work);
+        own();
+      }
       const std::lock_guard done(mutex_);
       --running_;
       idle_.notify_all();
@@ -88,21 +95,27 @@ class EndSignal {
 
 int serve(std::unique_ptr<channel::Channel> channel, ByteView first, os::Files& files) {
   EndSignal end;  // before the connection, which calls back until it is destroyed
-  protocol::Connection connection(std::move(channel));
-  Session session(connection, files);
+  const std::string hello = own_hello();
   Handlers handlers;
+  Session* served = nullptr;
+  Joins joins(hello, [&](std::shared_ptr<protocol::Connection> joined, protocol::Frame frame) {
+    handlers.run([served, joined = std::move(joined), frame = std::move(frame)] { served->handle({joined.get(), frame.request}, frame.payload); });
+  });
+  Session session(files, &joins);
+  served = &session;
+  protocol::Connection connection(std::move(channel));
   connection.open(kFirstRequest);
-  const format::Hello hello{std::string(version()), own_digest(), static_cast<u64>(::getpid())};
-  if (!connection.send(protocol::FrameType::hello, kFirstRequest, format::encode(hello))) return 1;
+  if (!connection.send(protocol::FrameType::hello, kFirstRequest, as_bytes(hello))) return 1;
   if (first.empty()) connection.close(kFirstRequest);
-  else handlers.run([&, payload = Bytes(first.begin(), first.end())] { session.handle(kFirstRequest, payload); });
+  else handlers.run([&, payload = Bytes(first.begin(), first.end())] { session.handle({&connection, kFirstRequest}, payload); });
   connection.start(
       [&](protocol::Frame frame) {
-        handlers.run([&session, frame = std::move(frame)] { session.handle(frame.request, frame.payload); });
+        handlers.run([&, frame = std::move(frame)] { session.handle({&connection, frame.request}, frame.payload); });
       },
       [&] { end.set(); });
   end.wait();
-  // A commit that was asked for is finished here, controller or not.
+  // The control connection is the session. A commit that was asked for is finished here, controller or not.
+  joins.close();
   handlers.wait_idle();
   session.finish();
   drop_old_agents(files);
@@ -134,6 +147,8 @@ int main(int argc, char** argv, os::Files& files) {
     }
     first = std::move(*decoded);
   }
+  const auto request = first.empty() ? Result<format::Request>(format::RecordsRequest{}) : format::decode_request(first);
+  if (const auto* join = request ? std::get_if<format::JoinRequest>(&*request) : nullptr) return hand_over(join->name, own_hello(), os::Fd(0), os::Fd(1));
   return serve(channel::make_fd_channel(os::Fd(0), os::Fd(1)), first, files);
 }
 

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "agent/session.hpp"
+#include "agent/bulk.hpp"
 #include "content/level_governor.hpp"
 #include "content/pack.hpp"
 #include "os/process.hpp"
@@ -19,7 +19,7 @@ namespace {
 using content::PackBuilder;
 using format::PullItem;
 
-constexpr std::size_t kReadyMax = 2;  // LIMIT: packs that wait for the sender; with those in work, some 50 MB at most
+constexpr std::size_t kAheadMax = 5;  // LIMIT: packs in work, waiting, or being sent; some 50 MB at most
 
 /// One pack to be: whole small files [first, last), or a segment of one large file.
 struct Job {
@@ -61,8 +61,8 @@ struct Packed {
 
 class Sender {
  public:
-  Sender(int root_fd, const std::vector<PullItem>& items, std::optional<int> level, std::stop_token stop)
-      : root_fd_(root_fd), items_(items), jobs_(make_jobs(items)), stop_(std::move(stop)), governor_(level) {}
+  Sender(Packing& packing, int root_fd, const std::vector<PullItem>& items, std::optional<int> level, std::stop_token stop)
+      : packing_(packing), root_fd_(root_fd), items_(items), jobs_(make_jobs(items)), stop_(std::move(stop)), governor_(level) {}
 
   Result<void> run(protocol::Connection& connection, u32 number);
 
@@ -71,17 +71,19 @@ class Sender {
   Result<Packed> pack(const Job& job, int level) const;
   Result<void> append(PackBuilder& pack, const PullItem& item, u64 offset, u64 length) const;
   Result<Packed> take(std::size_t index);
+  void note_sent(const Packed& packed, Seconds waited, Seconds sending);
   void stop_workers();
+  bool may_take() const { return next_job_ < sent_ + kAheadMax && (next_job_ == sent_ || packing_.spare > 0); }
 
+  Packing& packing_;
   int root_fd_;
   const std::vector<PullItem>& items_;
   const std::vector<Job> jobs_;
   std::stop_token stop_;
 
-  std::mutex mutex_;  // all below
+  // All below under the mutex of packing_.
   content::LevelGovernor governor_;
-  std::condition_variable_any changed_;
-  std::size_t next_job_ = 0, sent_ = 0;
+  std::size_t next_job_ = 0, sent_ = 0, borrowed_ = 0;
   std::map<std::size_t, Result<Packed>> ready_;
   bool is_stopped_ = false;
 };
@@ -115,34 +117,47 @@ void Sender::work() {
     std::size_t index = 0;
     int level = 0;
     {
-      std::unique_lock lock(mutex_);
+      std::unique_lock lock(packing_.mutex);
       // A worker takes no job further ahead than the sender can hold: memory stays bounded.
-      changed_.wait(lock, [&] { return is_stopped_ || next_job_ >= jobs_.size() || next_job_ < sent_ + kReadyMax + 2; });
+      packing_.changed.wait(lock, [&] { return is_stopped_ || next_job_ >= jobs_.size() || may_take(); });
       if (is_stopped_ || next_job_ >= jobs_.size()) return;
+      if (next_job_ != sent_) {
+        --packing_.spare;
+        ++borrowed_;
+      }
       index = next_job_++;
       level = governor_.level();
     }
     Result<Packed> packed = pack(jobs_[index], level);
-    const std::lock_guard lock(mutex_);
+    const std::lock_guard lock(packing_.mutex);
     ready_.emplace(index, std::move(packed));
-    changed_.notify_all();
+    packing_.changed.notify_all();
   }
 }
 
 Result<Packed> Sender::take(std::size_t index) {
-  std::unique_lock lock(mutex_);
-  if (!changed_.wait(lock, stop_, [&] { return ready_.contains(index); }))
+  std::unique_lock lock(packing_.mutex);
+  if (!packing_.changed.wait(lock, stop_, [&] { return ready_.contains(index); }))
     return Error{ErrorCode::interrupted, "the request was cancelled"};
-  Result<Packed> packed = std::move(ready_.extract(index).mapped());
+  return std::move(ready_.extract(index).mapped());
+}
+
+void Sender::note_sent(const Packed& packed, Seconds waited, Seconds sending) {
+  const std::lock_guard lock(packing_.mutex);
   ++sent_;
-  changed_.notify_all();
-  return packed;
+  if (borrowed_ > 0) {
+    --borrowed_;
+    ++packing_.spare;
+  }
+  governor_.sent(packed.level, packed.content, waited, sending);
+  packing_.changed.notify_all();
 }
 
 void Sender::stop_workers() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(packing_.mutex);
   is_stopped_ = true;
-  changed_.notify_all();
+  packing_.spare += std::exchange(borrowed_, 0);
+  packing_.changed.notify_all();
 }
 
 Result<void> Sender::run(protocol::Connection& connection, u32 number) {
@@ -156,8 +171,8 @@ Result<void> Sender::run(protocol::Connection& connection, u32 number) {
     const auto taken = Clock::now();
     result = packed ? connection.send_blob(number, packed->bytes, stop_) : Result<void>(std::move(packed).error());
     if (!result) break;
-    const std::lock_guard lock(mutex_);
-    governor_.sent(packed->level, packed->content, taken - asked, Clock::now() - taken);
+    packed->bytes = {};
+    note_sent(*packed, taken - asked, Clock::now() - taken);
   }
   stop_workers();
   workers.clear();
@@ -166,9 +181,9 @@ Result<void> Sender::run(protocol::Connection& connection, u32 number) {
 
 }  // namespace
 
-Result<void> send_packs(protocol::Connection& connection, u32 number, int root_fd, const std::vector<PullItem>& items,
+Result<void> send_packs(protocol::Connection& connection, u32 number, Packing& packing, int root_fd, const std::vector<PullItem>& items,
                         std::optional<int> force_level, std::stop_token stop) {
-  return Sender(root_fd, items, force_level, std::move(stop)).run(connection, number);
+  return Sender(packing, root_fd, items, force_level, std::move(stop)).run(connection, number);
 }
 
 }  // namespace envsync::agent

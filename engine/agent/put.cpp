@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: MIT
 // The receiving side of bulk: packs are opened, checked and written by several threads while more arrive.
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <thread>
 
-#include "agent/session.hpp"
+#include "agent/bulk.hpp"
+#include "base/guard.hpp"
 #include "content/pack.hpp"
 #include "os/process.hpp"
 
 namespace envsync::agent {
 
-namespace {
-
 class Receiver {
  public:
-  Receiver(protocol::Connection& connection, u32 number, store::Transaction& transaction, const std::function<void(u64)>& progress)
-      : connection_(connection), number_(number), transaction_(transaction), progress_(progress) {}
+  Receiver(Puts& all, std::stop_token end, protocol::Connection& connection, u32 number, store::Transaction& transaction,
+           const std::function<void(u64)>& progress)
+      : all_(all), end_(std::move(end)), connection_(connection), number_(number), transaction_(transaction), progress_(progress) {}
 
   Result<u64> run();
 
@@ -25,6 +26,8 @@ class Receiver {
   Result<void> take_frames();
   void fail(Error error);
 
+  Puts& all_;
+  std::stop_token end_;
   protocol::Connection& connection_;
   const u32 number_;
   store::Transaction& transaction_;
@@ -40,6 +43,8 @@ class Receiver {
 };
 
 Result<u64> Receiver::put(Buffer packed) {
+  all_.take_slot();
+  const ScopeGuard done([&] { all_.give_slot(); });
   TRY(const content::OpenPack pack, content::decode_pack(std::move(packed)));
   TRY_STATUS(transaction_.put(pack.pieces, pack.content()));
   return pack.content().size();
@@ -76,6 +81,7 @@ void Receiver::work() {
 
 Result<void> Receiver::take_frames() {
   const std::stop_callback on_cancel(connection_.stop_of(number_), [this] { stop_.request_stop(); });
+  const std::stop_callback on_end(end_, [this] { stop_.request_stop(); });
   for (;;) {
     TRY(protocol::Frame frame, connection_.next(number_, stop_.get_token()));
     if (frame.type == protocol::FrameType::blob_end) return ok();
@@ -88,7 +94,7 @@ Result<void> Receiver::take_frames() {
 }
 
 Result<u64> Receiver::run() {
-  TRY_STATUS(connection_.grant(number_, protocol::kCreditWindow));
+  TRY_STATUS(connection_.grant(number_, all_.credit_of_new()));
   std::vector<std::jthread> workers;
   for (u32 i = 0; i < std::max(2u, os::cpu_count()); ++i) workers.emplace_back([this] { work(); });
   if (auto taken = take_frames(); !taken) fail(std::move(taken).error());
@@ -102,11 +108,42 @@ Result<u64> Receiver::run() {
   return bytes_;
 }
 
-}  // namespace
+Result<u64> Puts::receive(protocol::Connection& connection, u32 number, store::Transaction& transaction, const std::function<void(u64 bytes)>& progress) {
+  std::list<std::stop_source>::iterator own;
+  {
+    const std::lock_guard lock(mutex_);
+    own = open_.emplace(open_.end());
+  }
+  auto received = Receiver(*this, own->get_token(), connection, number, transaction, progress).run();
+  const std::lock_guard lock(mutex_);
+  open_.erase(own);
+  changed_.notify_all();
+  return received;
+}
 
-Result<u64> receive_packs(protocol::Connection& connection, u32 number, store::Transaction& transaction,
-                          const std::function<void(u64 bytes)>& progress) {
-  return Receiver(connection, number, transaction, progress).run();
+void Puts::end_all() {
+  std::unique_lock lock(mutex_);
+  for (std::stop_source& open : open_) open.request_stop();
+  changed_.wait(lock, [this] { return open_.empty(); });
+}
+
+/// LIMIT: each but the first has only as much as a pack may need.
+u64 Puts::credit_of_new() {
+  const std::lock_guard lock(mutex_);
+  return open_.size() > 1 ? protocol::kBlobMax : protocol::kCreditWindow;
+}
+
+/// A pack that is opened is twice there: as many at once as there are cores to open them.
+void Puts::take_slot() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return writing_ < std::max(2u, os::cpu_count()); });
+  ++writing_;
+}
+
+void Puts::give_slot() {
+  const std::lock_guard lock(mutex_);
+  --writing_;
+  changed_.notify_all();
 }
 
 }  // namespace envsync::agent

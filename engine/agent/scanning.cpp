@@ -69,10 +69,10 @@ void Session::save_cache(Root& root) {
   if (auto dir = os::open_dir_absolute(folder)) (void)root.cache.save(*files_, dir->get(), source_cache_name(root.path));
 }
 
-Result<void> Session::open_source(u32 number, Root& root, ScanReply& reply) {
+Result<void> Session::open_source(Call call, Root& root, ScanReply& reply) {
   const std::string given = os::expand_home(root.request.path);
   root.path = os::real_path(given).value_or(given);
-  TRY_STATUS(open_wheels(number, root, reply));
+  TRY_STATUS(open_wheels(call, root, reply));
   if (root.fd) return ok();
   auto fd = os::open_dir_absolute(root.path);
   if (!fd) {
@@ -102,7 +102,7 @@ Result<content::Digest> Session::digest_of_wheel(scan::StatCache& cache, int fd,
   return digest;
 }
 
-Result<void> Session::open_wheels(u32 number, Root& root, ScanReply& reply) {
+Result<void> Session::open_wheels(Call call, Root& root, ScanReply& reply) {
   auto found = wheel::find(root.path);
   if (!found && found.error().sys_errno == ENOENT) return ok();
   if (!found) return std::move(found).error();
@@ -114,9 +114,9 @@ Result<void> Session::open_wheels(u32 number, Root& root, ScanReply& reply) {
     const auto now = std::chrono::steady_clock::now();
     if (now - last < std::chrono::milliseconds(200)) return;
     last = now;
-    send_progress(number, {Phase::scan, 0, 0, done, total});
+    send_progress(call, {Phase::scan, 0, 0, done, total});
   };
-  TRY(wheel::Unpacked unpacked, wheel::unpacked(*files_, folder, **found, digest_of, progress, connection_->stop_of(number)));
+  TRY(wheel::Unpacked unpacked, wheel::unpacked(*files_, folder, **found, digest_of, progress, call.stop()));
   if (digests.changed())
     if (auto dir = os::open_dir_absolute(folder)) (void)digests.save(*files_, dir->get(), name);
   reply.wheels = std::move((*found)->names);
@@ -149,7 +149,7 @@ Result<void> Session::open_target(Root& root, ScanReply& reply) {
   return ok();
 }
 
-Result<void> Session::describe_record(u32 number, Root& root, const store::RecordHead& head, ScanReply& reply) {
+Result<void> Session::describe_record(Call call, Root& root, const store::RecordHead& head, ScanReply& reply) {
   const ScanRequest& request = root.request;
   reply.current = info_of(head);
   if (head.policy == request.policy) {
@@ -163,7 +163,7 @@ Result<void> Session::describe_record(u32 number, Root& root, const store::Recor
     return ok();
   }
   // A setting that changed since is no change of the tree: whether somebody changed that is asked by the rules of then.
-  TRY(scan::Scan seen, scan_by(number, root, head.exclude, head.bytecode, head.policy));
+  TRY(scan::Scan seen, scan_by(call, root, head.exclude, head.bytecode, head.policy));
   reply.drifted = seen.tree.root(head.policy) != head.root;
   const Digest full = seen.tree.full();
   if (full == reply.full) return ok();
@@ -172,7 +172,7 @@ Result<void> Session::describe_record(u32 number, Root& root, const store::Recor
   return ok();
 }
 
-Result<void> Session::describe_state(u32 number, Root& root, ScanReply& reply) {
+Result<void> Session::describe_state(Call call, Root& root, ScanReply& reply) {
   const store::State& state = *root.state;
   reply.state_exists = state.exists();
   reply.foreign_state = state.place().foreign_state;
@@ -181,7 +181,7 @@ Result<void> Session::describe_state(u32 number, Root& root, ScanReply& reply) {
     const auto heads = state.heads();
     const bool is_passed_over = !heads && root.request.any_record && heads.error().code == ErrorCode::corrupt;
     if (!heads && !is_passed_over) return heads.error();
-    if (heads && !heads->empty()) TRY_STATUS(describe_record(number, root, heads->back(), reply));
+    if (heads && !heads->empty()) TRY_STATUS(describe_record(call, root, heads->back(), reply));
     if (root.request.want_facts) {
       TRY(const auto usage, state.usage());
       reply.pool_bytes = usage.pool_bytes;
@@ -197,7 +197,7 @@ Result<void> Session::describe_state(u32 number, Root& root, ScanReply& reply) {
   return ok();
 }
 
-Result<scan::Scan> Session::scan_by(u32 number, Root& root, const std::vector<std::string>& exclude, tree::Bytecode bytecode,
+Result<scan::Scan> Session::scan_by(Call call, Root& root, const std::vector<std::string>& exclude, tree::Bytecode bytecode,
                                     const tree::ComparePolicy& policy) {
   scan::Options options;
   TRY(options.exclude, tree::Exclude::parse(exclude));
@@ -205,12 +205,12 @@ Result<scan::Scan> Session::scan_by(u32 number, Root& root, const std::vector<st
   options.want_xattrs = policy.xattrs;
   options.want_capabilities = policy.xattrs && policy.owner;  // both need root on both sides
   options.trust_cache = !root.request.full;
-  options.stop = connection_->stop_of(number);
+  options.stop = call.stop();
   options.progress = [&, last = Deadline{}](u64 files, u64 bytes, u64 total) mutable {
     const auto now = std::chrono::steady_clock::now();
     if (now - last < std::chrono::milliseconds(200)) return;
     last = now;
-    send_progress(number, {Phase::scan, files, 0, bytes, total});
+    send_progress(call, {Phase::scan, files, 0, bytes, total});
   };
   std::atomic<u64> left{0};
   options.left_out = &left;
@@ -219,10 +219,10 @@ Result<scan::Scan> Session::scan_by(u32 number, Root& root, const std::vector<st
   return seen;
 }
 
-Result<void> Session::scan_root(u32 number, Root& root, ScanReply& reply) {
+Result<void> Session::scan_root(Call call, Root& root, ScanReply& reply) {
   const ScanRequest& request = root.request;
   if (root.fd) {
-    TRY(root.scan, scan_by(number, root, request.exclude, request.bytecode, request.policy));
+    TRY(root.scan, scan_by(call, root, request.exclude, request.bytecode, request.policy));
     reply.environment = environment_facts(root.fd.get(), root.path);
   }
   const tree::Tree& tree = root.scan.tree;
@@ -245,7 +245,7 @@ Result<void> Session::scan_root(u32 number, Root& root, ScanReply& reply) {
 }
 
 /// Without the lock a run may commit meanwhile: then the walk saw something of both trees, or the new one beside the old record.
-Result<void> Session::scan_target(u32 number, Root& root, ScanReply& reply) {
+Result<void> Session::scan_target(Call call, Root& root, ScanReply& reply) {
   constexpr auto kPause = std::chrono::milliseconds(20);
   const Deadline deadline = deadline_in(Seconds(kCommitSeconds));
   const ScanReply before = reply;
@@ -253,8 +253,8 @@ Result<void> Session::scan_target(u32 number, Root& root, ScanReply& reply) {
     TRY_STATUS(open_target(root, reply));
     TRY(const auto began, root.state->moment());
     if (!began.committing) {
-      TRY_STATUS(scan_root(number, root, reply));
-      TRY_STATUS(describe_state(number, root, reply));
+      TRY_STATUS(scan_root(call, root, reply));
+      TRY_STATUS(describe_state(call, root, reply));
       if (root.lock) return ok();
       // Opened again: the first run of all may have made the state since.
       TRY(store::Place place, store::resolve_place(root.path));
@@ -262,7 +262,7 @@ Result<void> Session::scan_target(u32 number, Root& root, ScanReply& reply) {
       TRY(const auto ended, now.moment());
       if (began == ended) return ok();
     }
-    if (std::chrono::steady_clock::now() >= deadline || connection_->stop_of(number).stop_requested()) break;
+    if (std::chrono::steady_clock::now() >= deadline || call.stop().stop_requested()) break;
     std::this_thread::sleep_for(kPause);
     const ScanRequest request = root.request;
     root = Root{};
@@ -273,7 +273,7 @@ Result<void> Session::scan_target(u32 number, Root& root, ScanReply& reply) {
       .note("this run changed nothing").hint("run again");
 }
 
-Result<Reply> Session::on(u32 number, const ScanRequest& request) {
+Result<Reply> Session::on(Call call, const ScanRequest& request) {
   const std::lock_guard lock(mutex_);
   const auto began = std::chrono::steady_clock::now();
   transaction_.reset();
@@ -283,10 +283,10 @@ Result<Reply> Session::on(u32 number, const ScanRequest& request) {
   ScanReply reply;
   reply.hostname = os::hostname();
   if (request.role == Role::target) {
-    TRY_STATUS(scan_target(number, root, reply));
+    TRY_STATUS(scan_target(call, root, reply));
   } else {
-    TRY_STATUS(open_source(number, root, reply));
-    TRY_STATUS(scan_root(number, root, reply));
+    TRY_STATUS(open_source(call, root, reply));
+    TRY_STATUS(scan_root(call, root, reply));
   }
   save_cache(root);
   // What the walk needed goes back to the system: the agent may live on for a long transfer.

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "agent/joins.hpp"
 #include "agent/libraries.hpp"
 #include "os/paths.hpp"
 #include "os/process.hpp"
@@ -16,24 +17,23 @@ namespace envsync::agent {
 
 using namespace format;
 
-Session::Session(protocol::Connection& connection, os::Files& files)
-    : connection_(&connection), files_(&files), trees_(files, os::cache_folder()) {}
+Session::Session(os::Files& files, Joins* joins) : files_(&files), joins_(joins), trees_(files, os::cache_folder()) {}
 
 Session::~Session() = default;
 
-void Session::handle(u32 number, ByteView payload) {
+void Session::handle(Call call, ByteView payload) {
   auto reply = [&]() -> Result<Reply> {
     TRY(const Request request, decode_request(payload));
-    return dispatch(number, request);
+    return dispatch(call, request);
   }();
   // Where the connection has ended nobody listens; the work that had to be done is done.
-  if (reply) (void)connection_->send(protocol::FrameType::reply, number, encode(*reply));
-  else (void)connection_->send(protocol::FrameType::error, number, encode(reply.error()));
-  connection_->close(number);
+  if (reply) (void)call.connection->send(protocol::FrameType::reply, call.number, encode(*reply));
+  else (void)call.connection->send(protocol::FrameType::error, call.number, encode(reply.error()));
+  call.connection->close(call.number);
 }
 
-Result<Reply> Session::dispatch(u32 number, const Request& request) {
-  return std::visit([&](const auto& r) { return on(number, r); }, request);
+Result<Reply> Session::dispatch(Call call, const Request& request) {
+  return std::visit([&](const auto& r) { return on(call, r); }, request);
 }
 
 void Session::finish() {
@@ -43,21 +43,21 @@ void Session::finish() {
   root_.reset();
 }
 
-void Session::send_progress(u32 number, const Progress& progress) {
-  (void)connection_->send(protocol::FrameType::progress, number, encode(progress));
+void Session::send_progress(Call call, const Progress& progress) {
+  (void)call.connection->send(protocol::FrameType::progress, call.number, encode(progress));
 }
 
-store::StepSink Session::steps(u32 number) {
+store::StepSink Session::steps(Call call) {
   // At most ten a second: a progress frame costs a write.
-  return [this, number, last = Deadline{}](const store::Step& step) mutable {
+  return [this, call, last = Deadline{}](const store::Step& step) mutable {
     const auto now = std::chrono::steady_clock::now();
     if (now - last < std::chrono::milliseconds(100)) return;
     last = now;
-    send_progress(number, {step.phase, step.files_done, step.files_total, step.bytes_done, step.bytes_total});
+    send_progress(call, {step.phase, step.files_done, step.files_total, step.bytes_done, step.bytes_total});
   };
 }
 
-Result<Reply> Session::on(u32 number, const TreeRequest& request) {
+Result<Reply> Session::on(Call call, const TreeRequest& request) {
   tree::Tree tree;
   {
     const std::lock_guard lock(mutex_);
@@ -86,13 +86,13 @@ Result<Reply> Session::on(u32 number, const TreeRequest& request) {
     }
   }
   const Bytes delta = tree::encode_delta(tree::make_delta(base, tree));
-  TRY_STATUS(connection_->send_stream(number, delta, connection_->stop_of(number)));
+  TRY_STATUS(call.connection->send_stream(call.number, delta, call.stop()));
   return Reply{BlobReply{}};
 }
 
-Result<Reply> Session::on(u32 number, const PullRequest& request) {
+Result<Reply> Session::on(Call call, const PullRequest& request) {
   constexpr std::size_t kItemsMax = 512u << 20;  // LIMIT: encoded items
-  TRY(const Bytes encoded, connection_->receive_stream(number, kItemsMax, connection_->stop_of(number)));
+  TRY(const Bytes encoded, call.connection->receive_stream(call.number, kItemsMax, call.stop()));
   TRY(std::vector<PullItem> items, decode_pull_items(encoded));
   int root_fd = -1;
   {
@@ -105,12 +105,12 @@ Result<Reply> Session::on(u32 number, const PullRequest& request) {
     for (PullItem& item : items) item.path = *tree::RelPath::parse(store::content_path(item.content));
   // LIMIT: an agent stays near 96 MB. What scanning and sending the tree needed goes back before packs are made.
   ::malloc_trim(0);
-  TRY_STATUS(send_packs(*connection_, number, root_fd, items, request.force_level, connection_->stop_of(number)));
-  TRY_STATUS(connection_->send(protocol::FrameType::blob_end, number, {}));
+  TRY_STATUS(send_packs(*call.connection, call.number, packing_, root_fd, items, request.force_level, call.stop()));
+  TRY_STATUS(call.connection->send(protocol::FrameType::blob_end, call.number, {}));
   return Reply{BlobReply{}};
 }
 
-Result<Reply> Session::on(u32, const FilesRequest& request) {
+Result<Reply> Session::on(Call, const FilesRequest& request) {
   constexpr std::size_t kFileMax = 1u << 20;
   const std::lock_guard lock(mutex_);
   FilesReply reply;
@@ -120,17 +120,17 @@ Result<Reply> Session::on(u32, const FilesRequest& request) {
   return Reply{std::move(reply)};
 }
 
-Result<Reply> Session::on(u32 number, const SumsRequest& request) {
+Result<Reply> Session::on(Call call, const SumsRequest& request) {
   int root_fd = -1;
   {
     const std::lock_guard lock(mutex_);
     if (!root_ || !root_->fd) return Error{ErrorCode::protocol, "sums were asked for before a scan"};
     root_fd = root_->fd.get();
   }
-  return Reply{sums_of(root_fd, request.paths, connection_->stop_of(number))};
+  return Reply{sums_of(root_fd, request.paths, call.stop())};
 }
 
-Result<Reply> Session::on(u32 number, const LibrariesRequest& request) {
+Result<Reply> Session::on(Call call, const LibrariesRequest& request) {
   constexpr std::size_t kReplyBytesMax = 3u << 20;  // below what a control message carries
   const std::lock_guard lock(mutex_);
   LibrariesReply reply;
@@ -141,7 +141,7 @@ Result<Reply> Session::on(u32 number, const LibrariesRequest& request) {
     const std::string_view name = entry.path.name();
     const bool is_asked = entry.file() != nullptr && (name.ends_with(".so") || name.find(".so.") != std::string_view::npos || entry.path.parent().name() == "bin");
     if (!is_asked) continue;
-    if (connection_->stop_of(number).stop_requested()) return Error{ErrorCode::interrupted, "the request was cancelled"};
+    if (call.stop().stop_requested()) return Error{ErrorCode::interrupted, "the request was cancelled"};
     const auto fd = os::open_file(root_->fd.get(), entry.path.bytes());
     const auto facts = fd ? read_library(fd->get()) : std::nullopt;
     if (!facts) continue;
@@ -155,7 +155,15 @@ Result<Reply> Session::on(u32 number, const LibrariesRequest& request) {
   return Reply{std::move(reply)};
 }
 
-Result<Reply> Session::on(u32, const ProbeRequest& request) {
+Result<Reply> Session::on(Call, const LanesRequest& request) {
+  if (joins_ == nullptr) return Error{ErrorCode::protocol, "this session takes no further connections"};
+  TRY(std::string name, joins_->open(request.secret));
+  return Reply{LanesReply{std::move(name)}};
+}
+
+Result<Reply> Session::on(Call, const JoinRequest&) { return Error{ErrorCode::protocol, "the connection belongs to this run already"}; }
+
+Result<Reply> Session::on(Call, const ProbeRequest& request) {
   ProbeReply reply;
   reply.exists = os::is_executable(request.program);
   if (!reply.exists) return Reply{std::move(reply)};

@@ -70,17 +70,17 @@ Result<void> Session::make_state() {
       .hint("run again");
 }
 
-Result<Reply> Session::on(u32 number, const StageRequest& request) {
-  TRY(const Bytes encoded, connection_->receive_stream(number, kDeltaMax, connection_->stop_of(number)));
+Result<Reply> Session::on(Call call, const StageRequest& request) {
+  TRY(const Bytes encoded, call.connection->receive_stream(call.number, kDeltaMax, call.stop()));
   TRY(const tree::TreeDelta delta, tree::decode_delta(encoded));
   std::optional<tree::TreeDelta> ground;
   if (request.has_ground) {
-    TRY(const Bytes bytes, connection_->receive_stream(number, kDeltaMax, connection_->stop_of(number)));
+    TRY(const Bytes bytes, call.connection->receive_stream(call.number, kDeltaMax, call.stop()));
     TRY(ground, tree::decode_delta(bytes));
   }
   std::vector<store::HostFolder> folders;
   for (const std::string& path : request.host_folders) {
-    TRY(const Bytes list, connection_->receive_stream(number, kItemsMax, connection_->stop_of(number)));
+    TRY(const Bytes list, call.connection->receive_stream(call.number, kItemsMax, call.stop()));
     TRY(const std::vector<PullItem> items, decode_pull_items(list));
     store::HostFolder& folder = folders.emplace_back(store::HostFolder{os::expand_home(path), {}});
     for (const PullItem& item : items) folder.files.emplace_back(item.want, item.path);
@@ -93,9 +93,9 @@ Result<Reply> Session::on(u32 number, const StageRequest& request) {
   if (ground) {
     TRY(begin.ground, tree::apply_delta(begin.desired, *ground));
   }
-  begin.stop = connection_->stop_of(number);
+  begin.stop = call.stop();
   trees_.keep(root_->path, begin.desired, delta.result);
-  auto transaction = store::Transaction::begin(*root_->state, *root_->lock, std::move(begin), std::move(root_->scan), root_->cache, steps(number));
+  auto transaction = store::Transaction::begin(*root_->state, *root_->lock, std::move(begin), std::move(root_->scan), root_->cache, steps(call));
   if (!transaction) {
     // A place that can never be committed to is not marked as one of ours.
     if (is_new && transaction.error().code == ErrorCode::place_refused) {
@@ -119,7 +119,7 @@ Result<Reply> Session::on(u32 number, const StageRequest& request) {
   return Reply{std::move(reply)};
 }
 
-Result<Reply> Session::on(u32 number, const PutRequest&) {
+Result<Reply> Session::on(Call call, const PutRequest&) {
   store::Transaction* transaction = nullptr;
   u64 total = 0;
   {
@@ -128,25 +128,35 @@ Result<Reply> Session::on(u32 number, const PutRequest&) {
     transaction = &*transaction_;
     total = transaction->needs().wanted_bytes;
   }
-  auto step = steps(number);
-  TRY(const u64 written, receive_packs(*connection_, number, *transaction, [&](u64 bytes) {
+  auto step = steps(call);
+  TRY(const u64 written, puts_.receive(*call.connection, call.number, *transaction, [&](u64 bytes) {
         step({Phase::transfer, 0, 0, bytes, total});
       }));
   return Reply{PutReply{written}};
 }
 
-Result<Reply> Session::on(u32 number, const SealRequest&) {
+Result<Reply> Session::on(Call, const LackRequest&) {
+  puts_.end_all();
   const std::lock_guard lock(mutex_);
   if (!transaction_) return no_transaction();
-  TRY_STATUS(transaction_->seal(steps(number)));
+  TRY(store::Lack lack, transaction_->lack());
+  LackReply reply{std::move(lack.wanted), {}, lack.wanted_bytes};
+  for (const store::MissingSegments& range : lack.missing) reply.missing.push_back({range.want, range.first, range.count});
+  return Reply{std::move(reply)};
+}
+
+Result<Reply> Session::on(Call call, const SealRequest&) {
+  const std::lock_guard lock(mutex_);
+  if (!transaction_) return no_transaction();
+  TRY_STATUS(transaction_->seal(steps(call)));
   return Reply{SealReply{}};
 }
 
-Result<Reply> Session::on(u32 number, const CommitRequest&) {
+Result<Reply> Session::on(Call call, const CommitRequest&) {
   const std::lock_guard lock(mutex_);
   if (!transaction_) return no_transaction();
-  TRY_STATUS(transaction_->commit(steps(number)));
-  TRY(const store::Accepted accepted, transaction_->accept(steps(number)));
+  TRY_STATUS(transaction_->commit(steps(call)));
+  TRY(const store::Accepted accepted, transaction_->accept(steps(call)));
   transaction_.reset();
   CommitReply reply;
   reply.generation = accepted.generation;
@@ -159,7 +169,7 @@ Result<Reply> Session::on(u32 number, const CommitRequest&) {
   return Reply{std::move(reply)};
 }
 
-Result<Reply> Session::on(u32, const AbandonRequest&) {
+Result<Reply> Session::on(Call, const AbandonRequest&) {
   const std::lock_guard lock(mutex_);
   if (!transaction_) return Reply{AbandonReply{}};
   auto abandoned = transaction_->abandon();
@@ -168,10 +178,10 @@ Result<Reply> Session::on(u32, const AbandonRequest&) {
   return Reply{AbandonReply{}};
 }
 
-Result<Reply> Session::on(u32 number, const AdoptRequest& request) {
+Result<Reply> Session::on(Call call, const AdoptRequest& request) {
   Bytes bytes;
   if (request.has_ground) {
-    TRY(bytes, connection_->receive_stream(number, kDeltaMax, connection_->stop_of(number)));
+    TRY(bytes, call.connection->receive_stream(call.number, kDeltaMax, call.stop()));
   }
   const std::lock_guard lock(mutex_);
   if (!root_ || !root_->state || transaction_) return no_scan();
@@ -186,7 +196,7 @@ Result<Reply> Session::on(u32 number, const AdoptRequest& request) {
   return Reply{AdoptReply{generation}};
 }
 
-Result<Reply> Session::on(u32, const RecordsRequest&) {
+Result<Reply> Session::on(Call, const RecordsRequest&) {
   const std::lock_guard lock(mutex_);
   if (!root_ || !root_->state) return no_scan();
   RecordsReply reply;
@@ -205,7 +215,7 @@ Result<Reply> Session::on(u32, const RecordsRequest&) {
   return Reply{std::move(reply)};
 }
 
-Result<Reply> Session::on(u32, const PruneRequest& request) {
+Result<Reply> Session::on(Call, const PruneRequest& request) {
   const std::lock_guard lock(mutex_);
   if (!root_ || !root_->state || transaction_) return no_scan();
   PruneReply reply;

@@ -220,11 +220,29 @@ struct ProbeReply {
   bool operator==(const ProbeReply&) const = default;
 };
 
+/// Further connections may join the session from now on. `secret` proves that they are the controller's; it travels on this connection and
+/// never in a command line.
+struct LanesRequest { std::string secret; bool operator==(const LanesRequest&) const = default; };
+struct LanesReply { std::string name; bool operator==(const LanesReply&) const = default; };   // of the socket, known on that host alone
+/// In the start command of a further connection's agent, which hands the connection to the one of that `name`; then, as a request over
+/// it and before any other, with the secret.
+struct JoinRequest { std::string name, secret; bool operator==(const JoinRequest&) const = default; };
+struct JoinReply { bool operator==(const JoinReply&) const = default; };
+/// What of the wanted contents has not come, once every put is over; those that are open are ended first.
+struct LackRequest { bool operator==(const LackRequest&) const = default; };
+struct LackReply {
+  std::vector<u32> wanted;           // as in StageReply
+  std::vector<SegmentRange> missing;
+  u64 wanted_bytes = 0;
+  bool operator==(const LackReply&) const = default;
+};
+
 using Request = std::variant<ScanRequest, TreeRequest, PullRequest, StageRequest, PutRequest, SealRequest, CommitRequest,
-                             AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest, ProbeRequest, SumsRequest, LibrariesRequest>;
+                             AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest, ProbeRequest, SumsRequest, LibrariesRequest,
+                             LanesRequest, JoinRequest, LackRequest>;
 struct BlobReply { bool operator==(const BlobReply&) const = default; };   // what was asked for came as blob frames
 using Reply = std::variant<BlobReply, ScanReply, StageReply, PutReply, SealReply, CommitReply, AbandonReply, AdoptReply,
-                           RecordsReply, PruneReply, FilesReply, ProbeReply, SumsReply, LibrariesReply>;
+                           RecordsReply, PruneReply, FilesReply, ProbeReply, SumsReply, LibrariesReply, LanesReply, JoinReply, LackReply>;
 
 struct Hello {
   std::string build;       // version

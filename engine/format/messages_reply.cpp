@@ -124,6 +124,21 @@ ScanReply take(Door& door, const wire::ScanReply& in) {
   return out;
 }
 
+std::string ranges_text(const std::vector<SegmentRange>& ranges) {
+  std::vector<u32> numbers;
+  for (const SegmentRange& range : ranges) numbers.insert(numbers.end(), {range.want, range.first, range.count});
+  return encode_numbers(numbers);
+}
+
+std::vector<SegmentRange> take_ranges(Door& door, std::string_view bytes) {
+  constexpr std::size_t kFields = 3;
+  std::vector<SegmentRange> ranges;
+  const std::vector<u32> numbers = door.numbers(bytes, kFields * kEntriesMax, "missing");
+  if (numbers.size() % kFields != 0) door.refuse("missing", "is not whole");
+  for (std::size_t i = 0; i + kFields <= numbers.size(); i += kFields) ranges.push_back({numbers[i], numbers[i + 1], numbers[i + 2]});
+  return ranges;
+}
+
 void put(wire::Reply& reply, const StageReply& r) {
   wire::StageReply& out = *reply.mutable_stage();
   out.set_wanted(encode_numbers(r.wanted));
@@ -134,9 +149,7 @@ void put(wire::Reply& reply, const StageReply& r) {
   out.set_bytes_written(r.bytes_written);
   out.set_guarantee(static_cast<u32>(r.guarantee));
   out.set_in_use(encode_strings(r.in_use));
-  std::vector<u32> missing;
-  for (const SegmentRange& range : r.missing) missing.insert(missing.end(), {range.want, range.first, range.count});
-  out.set_missing(encode_numbers(missing));
+  out.set_missing(ranges_text(r.missing));
 }
 
 StageReply take(Door& door, const wire::StageReply& in) {
@@ -149,11 +162,19 @@ StageReply take(Door& door, const wire::StageReply& in) {
   out.bytes_written = in.bytes_written();
   out.guarantee = door.choice(in.guarantee(), Guarantee::per_file, "guarantee");
   out.in_use = door.strings(in.in_use(), "in_use");
-  constexpr std::size_t kFields = 3;
-  const std::vector<u32> missing = door.numbers(in.missing(), kFields * kEntriesMax, "missing");
-  if (missing.size() % kFields != 0) door.refuse("missing", "is not whole");
-  for (std::size_t i = 0; i + kFields <= missing.size(); i += kFields) out.missing.push_back({missing[i], missing[i + 1], missing[i + 2]});
+  out.missing = take_ranges(door, in.missing());
   return out;
+}
+
+void put(wire::Reply& reply, const LackReply& r) {
+  wire::LackReply& out = *reply.mutable_lack();
+  out.set_wanted(encode_numbers(r.wanted));
+  out.set_missing(ranges_text(r.missing));
+  out.set_wanted_bytes(r.wanted_bytes);
+}
+
+LackReply take(Door& door, const wire::LackReply& in) {
+  return {door.numbers(in.wanted(), kEntriesMax, "wanted"), take_ranges(door, in.missing()), in.wanted_bytes()};
 }
 
 void put(wire::Reply& reply, const CommitReply& r) {
@@ -295,6 +316,8 @@ void put(wire::Reply& reply, const BlobReply&) { reply.mutable_blob(); }
 void put(wire::Reply& reply, const SealReply&) { reply.mutable_seal(); }
 void put(wire::Reply& reply, const AbandonReply&) { reply.mutable_abandon(); }
 void put(wire::Reply& reply, const PutReply& r) { reply.mutable_put()->set_bytes_written(r.bytes_written); }
+void put(wire::Reply& reply, const JoinReply&) { reply.mutable_join(); }
+void put(wire::Reply& reply, const LanesReply& r) { reply.mutable_lanes()->set_name(r.name); }
 void put(wire::Reply& reply, const AdoptReply& r) { reply.mutable_adopt()->set_generation(r.generation); }
 
 Reply take(Door& door, const wire::Reply& in) {
@@ -313,6 +336,9 @@ Reply take(Door& door, const wire::Reply& in) {
     case wire::Reply::kProbe: return take(door, in.probe());
     case wire::Reply::kLibraries: return take(door, in.libraries());
     case wire::Reply::kSums: return take(door, in.sums());
+    case wire::Reply::kLanes: return LanesReply{door.text(in.lanes().name(), "name")};
+    case wire::Reply::kJoin: return JoinReply{};
+    case wire::Reply::kLack: return take(door, in.lack());
     case wire::Reply::KIND_NOT_SET: break;
   }
   door.refuse("kind", "is absent");

@@ -186,7 +186,16 @@ ProbeRequest take(Door& door, const wire::ProbeRequest& in) {
   return out;
 }
 
+void put(wire::Request& out, const LanesRequest& r) { out.mutable_lanes()->set_secret(r.secret); }
+void put(wire::Request& out, const LackRequest&) { out.mutable_lack(); }
+void put(wire::Request& out, const JoinRequest& r) {
+  out.mutable_join()->set_name(r.name);
+  out.mutable_join()->set_secret(r.secret);
+}
+
 Request take(Door& door, const wire::Request& in) {
+  constexpr std::size_t kSecretBytesMax = 256, kNameBytesMax = 100;
+
   switch (in.kind_case()) {
     case wire::Request::kScan: return take(door, in.scan());
     case wire::Request::kTree: return take(door, in.tree());
@@ -203,6 +212,9 @@ Request take(Door& door, const wire::Request& in) {
     case wire::Request::kProbe: return take(door, in.probe());
     case wire::Request::kLibraries: return take(door, in.libraries());
     case wire::Request::kSums: return take(door, in.sums());
+    case wire::Request::kLanes: return LanesRequest{door.text(in.lanes().secret(), "secret", kSecretBytesMax)};
+    case wire::Request::kJoin: return JoinRequest{door.text(in.join().name(), "name", kNameBytesMax), door.text(in.join().secret(), "secret", kSecretBytesMax)};
+    case wire::Request::kLack: return LackRequest{};
     case wire::Request::KIND_NOT_SET: break;
   }
   door.refuse("kind", "is absent");

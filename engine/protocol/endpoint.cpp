@@ -179,6 +179,19 @@ Result<FilesReply> Endpoint::files(const FilesRequest& request, std::stop_token 
   return state_->call<FilesReply>(request, {}, stop);
 }
 
+Result<LanesReply> Endpoint::lanes(const LanesRequest& request, std::stop_token stop) { return state_->call<LanesReply>(request, {}, stop); }
+Result<LackReply> Endpoint::lack(std::stop_token stop) { return state_->call<LackReply>(LackRequest{}, {}, stop); }
+
+Result<void> Endpoint::join(const std::string& secret, std::stop_token stop) {
+  auto joined = state_->call<JoinReply>(JoinRequest{{}, secret}, {}, stop);
+  if (joined) return ok();
+  // Where the host did not find the session, the first request was answered with why.
+  auto first = joined.error().code == ErrorCode::connection_lost ? state_->connection.next(kFirstRequest, stop) : Result<Frame>(joined.error());
+  if (!first || first->type != FrameType::error) return std::move(joined).error();
+  TRY(Error why, decode_error(first->payload));
+  return why;
+}
+
 Result<void> Endpoint::pull(const PullRequest& request, const std::vector<PullItem>& items, const PackSink& sink,
                             std::stop_token stop) {
   TRY(const u32 number, state_->ask(request));
@@ -235,5 +248,6 @@ u64 Endpoint::bytes_sent() const { return state_->connection.bytes_sent(); }
 u64 Endpoint::bytes_received() const { return state_->connection.bytes_received(); }
 
 Bytes first_request(const ScanRequest& request) { return encode(Request{request}); }
+Bytes first_join(const std::string& name) { return encode(Request{JoinRequest{name, {}}}); }
 
 }  // namespace envsync::protocol

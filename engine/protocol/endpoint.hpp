@@ -40,6 +40,13 @@ class Endpoint {
   Result<format::LibrariesReply> libraries(const format::LibrariesRequest&, std::stop_token);
   Result<format::FilesReply> files(const format::FilesRequest&, std::stop_token);
 
+  /// Lets further connections join; the name that they are to ask for.
+  Result<format::LanesReply> lanes(const format::LanesRequest&, std::stop_token);
+  /// On a further connection, after greet() and before anything else.
+  Result<void> join(const std::string& secret, std::stop_token);
+  /// After every put is over, one that was lost with its connection included: what has not come.
+  Result<format::LackReply> lack(std::stop_token);
+
   /// Streams packs of the items to the sink, which returns when the pack is taken: that is the back-pressure.
   using PackSink = std::function<Result<void>(Buffer pack)>;
   Result<void> pull(const format::PullRequest&, const std::vector<format::PullItem>&, const PackSink&, std::stop_token);
@@ -68,5 +75,7 @@ class Endpoint {
 
 /// The bytes for transport::connect(): request 1.
 Bytes first_request(const format::ScanRequest&);
+/// Of a further connection, to the session that goes by the name.
+Bytes first_join(const std::string& name);
 
 }  // namespace envsync::protocol

@@ -259,20 +259,6 @@ class ContentFinder {
     return ok();
   }
 
-  /// Runs of segments that are not there.
-  void list_missing(u32 index, const Receiving& into) {
-    for (std::size_t at = 0; at < into.digests.size(); ++at) {
-      if (into.digests[at]) {
-        t_.needs.wanted_bytes -= into.segment_size(at);
-        continue;
-      }
-      auto& missing = t_.needs.missing;
-      const bool goes_on = !missing.empty() && missing.back().want == index && missing.back().first + missing.back().count == at;
-      if (goes_on) ++missing.back().count;
-      else missing.push_back({index, narrow<u32>(at), 1});
-    }
-  }
-
   void list_wanted() {
     for (const Job& job : jobs_) {
       if (job.from != From::source) continue;
@@ -281,7 +267,7 @@ class ContentFinder {
       t_.needs.wanted_bytes += job.content->size;
       const auto begun = t_.receiving.find(index);
       t_.wanted.emplace(index, begun != t_.receiving.end());
-      if (begun != t_.receiving.end()) list_missing(index, *begun->second);
+      if (begun != t_.receiving.end()) t_.needs.wanted_bytes -= list_missing(index, *begun->second, t_.needs.missing);
     }
     t_.wanted_left = t_.needs.wanted.size();
   }

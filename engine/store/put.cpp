@@ -161,4 +161,27 @@ Result<void> Transaction::put(const std::vector<content::Piece>& pieces, ByteVie
   return ok();
 }
 
+Result<Lack> Transaction::lack() {
+  Impl& t = *impl_;
+  if (t.stage != Impl::Stage::building) return Error(ErrorCode::protocol, "the staged tree is sealed");
+  Lack lack;
+  const std::lock_guard lock(t.put_mutex);
+  for (const u32 index : t.needs.wanted) {
+    const tree::File& file = *t.desired()[index].file();
+    const auto begun = t.receiving.find(index);
+    u64 there = 0;
+    if (begun != t.receiving.end()) {
+      if (!begun->second->fd) continue;  // whole, and in the tree
+      begun->second->forget_unfinished();
+      there = list_missing(index, *begun->second, lack.missing);
+    } else if (t.wanted.at(index)) {
+      continue;
+    }
+    lack.wanted.push_back(index);
+    lack.wanted_bytes += file.size - there;
+  }
+  if (lack.wanted.size() == t.wanted_left) return lack;
+  return Error(ErrorCode::io, fmt::format("{} contents came and could not be written", t.wanted_left - lack.wanted.size()));
+}
+
 }  // namespace envsync::store

@@ -110,11 +110,30 @@ void Receiving::note(std::size_t segment, const Digest& digest) {
 
 void Receiving::give_back(std::size_t segment) {
   digests[segment].reset();
-  written[segment] = 0;
   ++segments_left;
+  forget_unfinished();
+}
+
+void Receiving::forget_unfinished() {
   ranges.clear();
-  for (std::size_t i = 0; i < digests.size(); ++i)
+  for (std::size_t i = 0; i < digests.size(); ++i) {
     if (digests[i]) reserve(ranges, i * kSegmentBytes, i * kSegmentBytes + segment_size(i));
+    else written[i] = 0;
+  }
+}
+
+u64 list_missing(u32 index, const Receiving& into, std::vector<MissingSegments>& missing) {
+  u64 there = 0;
+  for (std::size_t at = 0; at < into.digests.size(); ++at) {
+    if (into.digests[at]) {
+      there += into.segment_size(at);
+      continue;
+    }
+    const bool goes_on = !missing.empty() && missing.back().want == index && missing.back().first + missing.back().count == at;
+    if (goes_on) ++missing.back().count;
+    else missing.push_back({index, narrow<u32>(at), 1});
+  }
+  return there;
 }
 
 Result<void> Receiving::add(os::Files& files, std::size_t segment, const Digest& digest) {

@@ -15,6 +15,7 @@
 
 #include "os/files.hpp"
 #include "store/layout.hpp"
+#include "store/transaction.hpp"
 
 namespace envsync::store {
 
@@ -39,6 +40,8 @@ struct Receiving {
   }
   /// Forgets a segment, which then comes again.
   void give_back(std::size_t segment);
+  /// Forgets what came of segments that did not become whole.
+  void forget_unfinished();
   /// Under the mutex: the segment is whole. Appends to the list.
   Result<void> add(os::Files& files, std::size_t segment, const content::Digest& digest);
 
@@ -46,6 +49,9 @@ struct Receiving {
   void note(std::size_t segment, const content::Digest& digest);
   Result<void> read_list(int dir, bool may_trust, std::atomic<u64>& bytes_read);
 };
+
+/// Appends the runs of segments that are not there; the bytes of those that are.
+u64 list_missing(u32 index, const Receiving& into, std::vector<MissingSegments>& missing);
 
 /// False where a byte of it was there before.
 bool reserve(std::map<u64, u64>& ranges, u64 begin, u64 end);

@@ -47,6 +47,13 @@ using StepSink = std::function<void(const Step&)>;  // called from one thread at
 /// Segments [first, first + count) of a wanted content of which others are there already.
 struct MissingSegments { u32 want = 0, first = 0, count = 0; };
 
+/// What has not come yet.
+struct Lack {
+  std::vector<u32> wanted;              // as in Needs
+  std::vector<MissingSegments> missing;
+  u64 wanted_bytes = 0;
+};
+
 struct Needs {
   std::vector<u32> wanted;              // indexes in desired.entries(), in directory order, one for each missing content
   std::vector<MissingSegments> missing; // of those wanted that an earlier run had begun; ascending
@@ -81,6 +88,8 @@ class Transaction {
   /// Takes pieces of wanted contents; verifies, writes, and moves complete files into the tree. Thread-safe. `Piece::want`
   /// is an index in desired.entries().
   Result<void> put(const std::vector<content::Piece>& pieces, ByteView content);
+  /// While no put() runs: pieces that came in part count as not come, and may come again.
+  Result<Lack> lack();
   /// All wanted contents are there: finishes directories and metadata, checks the staged root digest against the
   /// desired one, makes everything durable. After an error nothing is changed at the path.
   Result<void> seal(const StepSink&);

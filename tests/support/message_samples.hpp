@@ -49,6 +49,9 @@ inline std::vector<format::Request> sample_requests() {
       LibrariesRequest{.of_root = true, .sonames = {"libssl.so.3"}},
       SumsRequest{.paths = {"lib/a.so", "lib/\xff"}},
       ProbeRequest{.program = "/usr/bin/python3.12", .arguments = {"-c", ""}},
+      LanesRequest{.secret = "00ff"},
+      JoinRequest{.name = "envsync-1f", .secret = "00ff"},
+      LackRequest{},
   };
 }
 
@@ -79,6 +82,9 @@ inline std::vector<format::Reply> sample_replies() {
       LibrariesReply{.libraries = {{"lib/a.so", "a.so", "$ORIGIN", "libc.so.6:libm.so.6"}}, .is_cut = true, .absent = {"libffi.so.8"}},
       SumsReply{.sums = {Sha256{std::byte{7}}, std::nullopt, Sha256{}}},
       ProbeReply{.exists = true, .status = -9, .output = "Python 3.12.3\n"},
+      LanesReply{.name = "envsync-1f"},
+      JoinReply{},
+      LackReply{.wanted = {5, 7}, .missing = {{7, 3, 1}}, .wanted_bytes = 9},
   };
 }
 

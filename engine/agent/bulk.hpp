@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+// What all pulls and all puts of one session share, so that several connections need hardly more memory than one.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "format/messages.hpp"
+#include "protocol/frames.hpp"
+#include "store/transaction.hpp"
+
+namespace envsync::agent {
+
+/// Packs that are made ahead. Each pull may have one without asking; all others come out of what is shared.
+/// LIMIT: an agent stays near 96 MB; a pack has at most 9 MiB.
+struct Packing {
+  std::mutex mutex;                       // `spare`, and what the pulls know of themselves
+  std::condition_variable_any changed;
+  std::size_t spare = 4;
+};
+
+/// Streams packs of the items, read beneath `root_fd`, under the request's credit. Reads and compresses on every core; packs
+/// go out in the order of the items.
+Result<void> send_packs(protocol::Connection& connection, u32 number, Packing& packing, int root_fd, const std::vector<format::PullItem>& items,
+                        std::optional<int> force_level, std::stop_token stop);
+
+/// The puts that are open.
+class Puts {
+ public:
+  /// Takes packs from the request's blobs and puts them with several threads, until blob_end.
+  Result<u64> receive(protocol::Connection& connection, u32 number, store::Transaction& transaction, const std::function<void(u64 bytes)>& progress);
+  /// Ends those that are open and waits until they are over.
+  void end_all();
+
+ private:
+  friend class Receiver;
+  u64 credit_of_new();
+  void take_slot();
+  void give_slot();
+
+  std::mutex mutex_;  // all below
+  std::condition_variable changed_;
+  std::list<std::stop_source> open_;
+  std::size_t writing_ = 0;
+};
+
+}  // namespace envsync::agent
