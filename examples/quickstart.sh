@@ -9,7 +9,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 show() { printf '$ envsync %s\n' "${*/#$work/…}"; "$envsync" "$@"; }
 
-packages=(g++ cmake ninja-build libexpected-dev libfmt-dev libspdlog-dev libxxhash-dev libzstd-dev libminizip-dev libyaml-cpp-dev libprotobuf-dev
+packages=(g++ cmake ninja-build libexpected-dev libfmt-dev libspdlog-dev libxxhash-dev libzstd-dev libminizip-dev librsync-dev libb2-dev libyaml-cpp-dev libprotobuf-dev
   protobuf-compiler libssh-dev libssl-dev libcli11-dev nlohmann-json3-dev doctest-dev python3 python3-venv ca-certificates)
 missing=()
 for name in "${packages[@]}"; do

@@ -20,6 +20,7 @@ FOREIGN = [
     (r"^(google/protobuf/.*|messages\.pb\.h)$", {"format"}),
     (r"^yaml-cpp/.*", {"manifest"}),
     (r"^minizip/.*", {"wheel"}),
+    (r"^librsync\.h$", {"delta"}),
     (r"^(libssh/.*|openssl/.*)$", {"transport"}),
     (r"^(CLI/.*|nlohmann/.*|spdlog/.*)$", {"cli"}),
     (r"^(fmt/.*|tl/.*)$", None),

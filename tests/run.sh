@@ -22,7 +22,7 @@ die() { echo "tests/run.sh: $*" >&2; exit 2; }
 say() { echo "== $*"; }
 
 packages=(
-  g++ cmake ninja-build libexpected-dev libfmt-dev libspdlog-dev libxxhash-dev libzstd-dev libminizip-dev libyaml-cpp-dev libprotobuf-dev
+  g++ cmake ninja-build libexpected-dev libfmt-dev libspdlog-dev libxxhash-dev libzstd-dev libminizip-dev librsync-dev libb2-dev libyaml-cpp-dev libprotobuf-dev
   protobuf-compiler libssh-dev libssl-dev libcli11-dev nlohmann-json3-dev doctest-dev
   python3 python3-venv ca-certificates openssh-client openssh-server csh rsync git e2fsprogs xfsprogs btrfs-progs mount util-linux
 )

@@ -21,29 +21,60 @@ using format::PullItem;
 
 constexpr std::size_t kAheadMax = 5;  // LIMIT: packs in work, waiting, or being sent; some 50 MB at most
 
-/// One pack to be: whole small files [first, last), or a segment of one large file.
+/// Some bytes of a file.
+struct Part { std::size_t item = 0; u64 offset = 0, length = 0; };
+
+/// One pack to be: whole small files [first, last), a segment of one large file, or parts [first, last).
 struct Job {
   std::size_t first = 0, last = 0;
   u64 offset = 0, length = 0;  // of a segment; length 0: whole files
+  bool by_part = false;
 };
+
+/// No part is longer than a segment.
+std::vector<Part> parts_of(const std::vector<PullItem>& items) {
+  std::vector<Part> parts;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    for (const format::ByteRange& range : items[i].ranges)
+      for (u64 done = 0; done < range.length; done += content::kSegmentBytes)
+        parts.push_back({i, range.offset + done, std::min(content::kSegmentBytes, range.length - done)});
+  return parts;
+}
+
+void add_part_jobs(std::vector<Job>& jobs, const std::vector<Part>& parts) {
+  for (std::size_t i = 0; i < parts.size();) {
+    Job job{i, i, 0, 0, true};
+    u64 bytes = 0;
+    while (job.last < parts.size() && job.last - job.first < content::kPackPiecesMax) {
+      if (job.last > job.first && bytes + parts[job.last].length > content::kPackTarget) break;
+      bytes += parts[job.last++].length;
+    }
+    i = job.last;
+    jobs.push_back(job);
+  }
+}
 
 std::vector<Job> make_jobs(const std::vector<PullItem>& items) {
   std::vector<Job> jobs;
   for (std::size_t i = 0; i < items.size();) {
+    if (!items[i].ranges.empty()) {
+      ++i;
+      continue;
+    }
     const u64 size = items[i].content.size;
     if (size > content::kSegmentBytes) {
       const u64 begin = items[i].first * content::kSegmentBytes;
       const u64 end = items[i].count == 0 ? size : std::min(size, begin + items[i].count * content::kSegmentBytes);
       for (u64 at = begin; at < end; at += content::kSegmentBytes)
-        jobs.push_back({i, i + 1, at, std::min(content::kSegmentBytes, size - at)});
+        jobs.push_back({i, i + 1, at, std::min(content::kSegmentBytes, size - at), false});
       ++i;
       continue;
     }
-    Job job{i, i, 0, 0};
+    Job job{i, i, 0, 0, false};
     u64 bytes = 0;
     while (job.last < items.size() && job.last - job.first < content::kPackPiecesMax) {
       const u64 next = items[job.last].content.size;
-      if (next > content::kSegmentBytes || (job.last > job.first && bytes + next > content::kPackTarget)) break;
+      if (next > content::kSegmentBytes || !items[job.last].ranges.empty() || (job.last > job.first && bytes + next > content::kPackTarget)) break;
       bytes += next;
       ++job.last;
     }
@@ -62,14 +93,18 @@ struct Packed {
 class Sender {
  public:
   Sender(Packing& packing, int root_fd, const std::vector<PullItem>& items, std::optional<int> level, std::stop_token stop)
-      : packing_(packing), root_fd_(root_fd), items_(items), jobs_(make_jobs(items)), stop_(std::move(stop)), governor_(level) {}
+      : packing_(packing), root_fd_(root_fd), items_(items), parts_(parts_of(items)), jobs_(make_jobs(items)), stop_(std::move(stop)), governor_(level) {
+    add_part_jobs(jobs_, parts_);
+  }
 
   Result<void> run(protocol::Connection& connection, u32 number);
 
  private:
   void work();
   Result<Packed> pack(const Job& job, int level) const;
-  Result<void> append(PackBuilder& pack, const PullItem& item, u64 offset, u64 length) const;
+  Result<Packed> pack_parts(std::span<const Part> parts, int level) const;
+  Result<os::Fd> open(const PullItem& item) const;
+  Result<void> append(PackBuilder& pack, const PullItem& item, int fd, u64 offset, u64 length) const;
   Result<Packed> take(std::size_t index);
   void note_sent(const Packed& packed, Seconds waited, Seconds sending);
   void stop_workers();
@@ -78,7 +113,8 @@ class Sender {
   Packing& packing_;
   int root_fd_;
   const std::vector<PullItem>& items_;
-  const std::vector<Job> jobs_;
+  const std::vector<Part> parts_;
+  std::vector<Job> jobs_;
   std::stop_token stop_;
 
   // All below under the mutex of packing_.
@@ -88,27 +124,50 @@ class Sender {
   bool is_stopped_ = false;
 };
 
-Result<void> Sender::append(PackBuilder& pack, const PullItem& item, u64 offset, u64 length) const {
-  TRY(const os::Fd fd, os::open_file(root_fd_, item.path.bytes()));
+static Error changed(const PullItem& item) {
+  return Error{ErrorCode::source_changed, fmt::format("'{}' changed after it was scanned", printable(item.path.bytes()))}
+      .note("nothing was changed on the target")
+      .hint("run again when the source is quiet");
+}
+
+Result<os::Fd> Sender::open(const PullItem& item) const {
+  TRY(os::Fd fd, os::open_file(root_fd_, item.path.bytes()));
   TRY(const os::Stat st, os::stat_fd(fd.get()));
-  const auto changed = [&] {
-    return Error{ErrorCode::source_changed, fmt::format("'{}' changed after it was scanned", printable(item.path.bytes()))}
-        .note("nothing was changed on the target")
-        .hint("run again when the source is quiet");
-  };
-  if (st.size != item.content.size) return changed();
+  if (st.size != item.content.size) return changed(item);
+  return fd;
+}
+
+Result<void> Sender::append(PackBuilder& pack, const PullItem& item, int fd, u64 offset, u64 length) const {
   const std::span<std::byte> place = pack.add({item.want, offset, narrow<u32>(length)});
-  TRY(const std::size_t n, os::read_at(fd.get(), offset, place, item.path.bytes()));
-  if (n != length) return changed();
+  TRY(const std::size_t n, os::read_at(fd, offset, place, item.path.bytes()));
+  if (n != length) return changed(item);
   return ok();
 }
 
+Result<Packed> Sender::pack_parts(std::span<const Part> parts, int level) const {
+  u64 bytes = 0;
+  for (const Part& part : parts) bytes += part.length;
+  PackBuilder pack(parts.size(), static_cast<std::size_t>(bytes));
+  os::Fd fd;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const PullItem& item = items_[parts[i].item];
+    if (i == 0 || parts[i].item != parts[i - 1].item) {
+      TRY(fd, open(item));
+    }
+    TRY_STATUS(append(pack, item, fd.get(), parts[i].offset, parts[i].length));
+  }
+  return Packed{std::move(pack).finish(level), level, bytes};
+}
+
 Result<Packed> Sender::pack(const Job& job, int level) const {
+  if (job.by_part) return pack_parts(std::span(parts_).subspan(job.first, job.last - job.first), level);
   u64 bytes = job.length;
   for (std::size_t i = job.first; i < job.last && job.length == 0; ++i) bytes += items_[i].content.size;
   PackBuilder pack(job.last - job.first, static_cast<std::size_t>(bytes));
-  for (std::size_t i = job.first; i < job.last; ++i)
-    TRY_STATUS(append(pack, items_[i], job.offset, job.length > 0 ? job.length : items_[i].content.size));
+  for (std::size_t i = job.first; i < job.last; ++i) {
+    TRY(const os::Fd fd, open(items_[i]));
+    TRY_STATUS(append(pack, items_[i], fd.get(), job.offset, job.length > 0 ? job.length : items_[i].content.size));
+  }
   return Packed{std::move(pack).finish(level), level, bytes};
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "agent/bulk.hpp"
+#include "agent/delta.hpp"
 #include "os/files.hpp"
 #include "protocol/frames.hpp"
 #include "scan/scan.hpp"
@@ -70,6 +71,7 @@ class Session {
   Result<format::Reply> on(Call call, const format::LanesRequest&);
   Result<format::Reply> on(Call call, const format::JoinRequest&);
   Result<format::Reply> on(Call call, const format::LackRequest&);
+  Result<format::Reply> on(Call call, const format::DeltaRequest&);
 
   Result<void> open_source(Call call, Root& root, format::ScanReply& reply);
   Result<void> open_wheels(Call call, Root& root, format::ScanReply& reply);
@@ -85,6 +87,9 @@ class Session {
   Result<store::Begin> begin_of(const format::StageRequest& request, const tree::TreeDelta& delta, std::vector<store::HostFolder> folders) const;
   store::StepSink steps(Call call);
   void send_progress(Call call, const format::Progress& progress);
+  Result<store::Transaction*> staged();
+  Result<Bytes> chunk_lists(ByteView blob, delta::Grain grain, int root_fd, std::stop_token stop);
+  Result<Bytes> delta_step(const format::DeltaRequest& request, ByteView blob, int root_fd, std::stop_token stop);
   void save_cache(Root& root);
 
   os::Files* files_;                  // outlives this
@@ -92,7 +97,8 @@ class Session {
   store::TreeCache trees_;
   Packing packing_;
   Puts puts_;
-  std::mutex mutex_;                  // root_ and transaction_
+  std::mutex mutex_;                  // root_, transaction_ and fine_cuts_
+  FineCuts fine_cuts_;                // of the bases, for the copies that come next
   std::optional<Root> root_;
   std::optional<store::Transaction> transaction_;
 };

@@ -79,12 +79,14 @@ Result<void> HostJob::stage() {
   return ok();
 }
 
-/// An open put, and how far it is.
-struct HostJob::Delivery {
-  protocol::Endpoint::Put put;
-  Progress at;
-  protocol::Pacer pacer;
-};
+Result<void> HostJob::deliver(protocol::Endpoint::Put& put, ByteView pack, Delivery& delivery) {
+  TRY_STATUS(put.send(pack, run_->stop, delivery.pacer));
+  const std::lock_guard lock(delivery.mutex);
+  pulled_bytes_ += pack.size();
+  delivery.at.bytes_done = std::min(delivery.at.bytes_total, delivery.at.bytes_done + raw_bytes(pack));
+  meter_.report(delivery.at);
+  return ok();
+}
 
 /// What goes to this host, or comes to it through this machine, counts for its own limit and for that of all.
 protocol::Pacer HostJob::pacer() {
@@ -102,13 +104,7 @@ Result<void> HostJob::pull_from(Source& place, const std::vector<PullItem>& item
   request.force_level = run_->options->force_level;
   return place.session().endpoint->pull(
       request, items,
-      [&](Buffer pack) -> Result<void> {
-        TRY_STATUS(delivery.put.send(pack, run_->stop, delivery.pacer));
-        pulled_bytes_ += pack.size();
-        delivery.at.bytes_done = std::min(delivery.at.bytes_total, delivery.at.bytes_done + raw_bytes(pack));
-        meter_.report(delivery.at);
-        return ok();
-      },
+      [&](Buffer pack) { return deliver(delivery.put, pack, delivery); },
       run_->stop);
 }
 
@@ -120,10 +116,9 @@ Result<void> HostJob::put_made(const std::vector<PullItem>& items, Delivery& del
     if (pieces.empty()) return ok();
     content::PackBuilder pack(pieces.size(), bytes);
     for (const auto& [piece, text] : pieces) std::ranges::copy(text, pack.add(piece).begin());
-    TRY_STATUS(delivery.put.send(std::move(pack).finish(run_->options->force_level.value_or(1)), run_->stop, delivery.pacer));
-    delivery.at.bytes_done = std::min(delivery.at.bytes_total, delivery.at.bytes_done + std::exchange(bytes, 0));
+    TRY_STATUS(deliver(delivery.put, std::move(pack).finish(run_->options->force_level.value_or(1)), delivery));
+    bytes = 0;
     pieces.clear();
-    meter_.report(delivery.at);
     return ok();
   };
   for (const PullItem& item : items) {
@@ -138,12 +133,12 @@ Result<void> HostJob::put_made(const std::vector<PullItem>& items, Delivery& del
   return flush();
 }
 
-Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
-  if (wanted.empty()) return ok();
+/// Who has each of them; null: it is made here.
+Result<std::map<Source*, std::vector<PullItem>>> HostJob::items_of(const std::vector<u32>& wanted, const std::vector<SegmentRange>& parts) const {
   const auto entries = plan_->desired.entries();
-  std::map<Source*, std::vector<PullItem>> items;  // null: made here
+  std::map<Source*, std::vector<PullItem>> items;
   std::unordered_map<u32, std::vector<SegmentRange>> begun;
-  for (const SegmentRange& range : staged_.missing) begun[range.want].push_back(range);
+  for (const SegmentRange& range : parts) begun[range.want].push_back(range);
   std::vector<std::string> missing;
   for (const u32 index : wanted) {
     if (index >= entries.size() || entries[index].file() == nullptr) return Error{ErrorCode::protocol, "the agent wants content that the plan does not have"};
@@ -154,13 +149,23 @@ Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
     if (const auto ranges = begun.find(index); ranges == begun.end()) items[place].push_back(whole);
     else for (const SegmentRange& range : ranges->second) items[place].push_back({index, whole.path, whole.content, range.first, range.count});
   }
-  const u64 total = staged_.wanted_bytes;
   if (!missing.empty()) return lacks_content(std::move(missing));
+  return items;
+}
+
+Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
+  if (wanted.empty()) return ok();
+  TRY(auto items, items_of(wanted, staged_.missing));
+  const u64 total = staged_.wanted_bytes;
   PhaseTimer timer(*run_->dispatcher, target_->name, Phase::transfer, &outcome_.seconds);
   TRY(const protocol::Endpoint::Put put, session_->endpoint->put());
   Delivery delivery{put, {Phase::transfer, 0, wanted.size(), 0, total}, pacer()};
+  const auto road = choose_deltas(items, [&](protocol::Endpoint::Put& into, Buffer pack) { return deliver(into, pack, delivery); });
+  auto deltas = road ? std::async(std::launch::async, [&] { return road->run(); }) : std::future<Result<DeltaCounts>>();
   for (const auto& [place, list] : items) TRY_STATUS(place != nullptr ? pull_from(*place, list, delivery) : put_made(list, delivery));
   TRY(const PutReply written, delivery.put.finish({}, run_->stop));
+  if (road) TRY_STATUS(deltas.get());
+  if (road || !staged_.missing.empty()) TRY_STATUS(pull_lacking(delivery));
   outcome_.bytes_read += total;
   outcome_.bytes_written += written.bytes_written;
   timer.finish(wanted.size(), total);

@@ -2,6 +2,7 @@
 // One target's way: connect and scan, plan, stage, move what is missing, seal, commit. Ends with an outcome, always.
 #pragma once
 
+#include "apply/delta_road.hpp"
 #include "apply/layers.hpp"
 #include "plan/plan.hpp"
 #include "python/relocate.hpp"
@@ -79,9 +80,20 @@ class HostJob {
   Result<void> settle_records(std::vector<Finding> findings);
   Result<void> stage();
   Result<void> transfer(const std::vector<u32>& wanted);
-  struct Delivery;
+  /// An open put, and how far it is.
+  struct Delivery {
+    protocol::Endpoint::Put put;
+    format::Progress at;
+    protocol::Pacer pacer;
+    std::mutex mutex = {};  // at, and what is counted with it: changed files go beside the others
+  };
   protocol::Pacer pacer();
   Result<void> pull_from(Source& place, const std::vector<format::PullItem>& items, Delivery& delivery);
+  Result<void> deliver(protocol::Endpoint::Put& put, ByteView pack, Delivery& delivery);
+  std::unique_ptr<DeltaRoad> choose_deltas(std::map<Source*, std::vector<format::PullItem>>& items, DeltaRoad::Deliver deliver);
+  Result<void> pull_lacking(Delivery& delivery);
+  Result<std::map<Source*, std::vector<format::PullItem>>> items_of(const std::vector<u32>& wanted, const std::vector<format::SegmentRange>& missing) const;
+  delta::Way way() const;
   Error lacks_content(std::vector<std::string> paths) const;
   Result<void> put_made(const std::vector<format::PullItem>& items, Delivery& delivery);
   Result<void> commit();

@@ -77,7 +77,7 @@ Result<void> take_value(Invocation& into, const FlagSpec& flag, const Values& va
     case Flag::canary: { TRY(into.run.canary, take_number(flag, first, 1, 256)); break; }
     case Flag::lock_wait: { TRY(into.run.lock_wait_seconds, take_time(flag, first)); break; }
     case Flag::drift: { TRY(into.run.drift, take_word(flag, first, {"replace", "refuse"}, {"keep"})); break; }
-    case Flag::force_origin: { TRY(into.run.force_origin, take_word(flag, first, {"target", "same-host", "source"}, {"chunks"})); break; }
+    case Flag::force_origin: { TRY(into.run.force_origin, take_word(flag, first, {"target", "same-host", "chunks", "source"}, {})); break; }
     case Flag::force_level: { TRY(into.run.force_level, take_level(flag, first)); break; }
     case Flag::keep: { TRY(into.prune.keep, take_number(flag, first, 0, 1'000'000)); break; }
     case Flag::drop:

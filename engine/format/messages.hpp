@@ -113,12 +113,15 @@ struct TreeRequest {
   bool operator==(const TreeRequest&) const = default;
 };
 
-/// A file to send, or of one larger than a segment only the segments [first, first + count); count 0: all of it.
+struct ByteRange { u64 offset = 0, length = 0; bool operator==(const ByteRange&) const = default; };
+/// A file to send, or of one larger than a segment only the segments [first, first + count), or only `ranges` (ascending); count 0 and
+/// no ranges: all of it.
 struct PullItem {
   u32 want = 0;
   tree::RelPath path;
   ContentId content;
   u32 first = 0, count = 0;
+  std::vector<ByteRange> ranges = {};
   bool operator==(const PullItem&) const = default;
 };
 /// Of a content that is `want`ed: segments [first, first + count).
@@ -160,6 +163,20 @@ struct StageReply {
 /// Followed by a blob of packs. The reply comes when all of them are written.
 struct PutRequest { bool operator==(const PutRequest&) const = default; };
 struct PutReply { u64 bytes_written = 0; bool operator==(const PutReply&) const = default; };
+/// One exchange about changed files. Followed by a blob, and answered by one; both are lists of delta/lists.hpp.
+enum class DeltaStep : u8 {
+  chunks,       // files -> chunks. With a fine grain a target keeps their lengths for `copy`
+  match,        // of a source: questions -> recipes
+  copy,         // of a target: copies -> nothing; contents of the scanned tree go into the staged one
+  signatures,   // of a target: named -> strings
+  differences,  // of a source: named, with signatures -> strings
+  patch,        // of a target: named, with differences -> nothing
+};
+struct DeltaRequest {
+  DeltaStep step = DeltaStep::chunks;
+  u8 grain = 0;                      // delta::Grain
+  bool operator==(const DeltaRequest&) const = default;
+};
 struct SealRequest { bool operator==(const SealRequest&) const = default; };
 struct SealReply { bool operator==(const SealReply&) const = default; };
 /// Prepares, exchanges and accepts; the agent finishes it alone if the controller goes away.
@@ -239,7 +256,7 @@ struct LackReply {
 
 using Request = std::variant<ScanRequest, TreeRequest, PullRequest, StageRequest, PutRequest, SealRequest, CommitRequest,
                              AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest, ProbeRequest, SumsRequest, LibrariesRequest,
-                             LanesRequest, JoinRequest, LackRequest>;
+                             LanesRequest, JoinRequest, LackRequest, DeltaRequest>;
 struct BlobReply { bool operator==(const BlobReply&) const = default; };   // what was asked for came as blob frames
 using Reply = std::variant<BlobReply, ScanReply, StageReply, PutReply, SealReply, CommitReply, AbandonReply, AdoptReply,
                            RecordsReply, PruneReply, FilesReply, ProbeReply, SumsReply, LibrariesReply, LanesReply, JoinReply, LackReply>;

@@ -174,6 +174,20 @@ SumsRequest take(Door& door, const wire::SumsRequest& in) {
   return out;
 }
 
+void put(wire::Request& out, const DeltaRequest& r) {
+  out.mutable_delta()->set_step(static_cast<u32>(r.step));
+  out.mutable_delta()->set_grain(r.grain);
+}
+
+DeltaRequest take(Door& door, const wire::DeltaRequest& in) {
+  constexpr u32 kGrainMax = 2;
+  DeltaRequest out;
+  out.step = door.choice(in.step(), DeltaStep::patch, "step");
+  if (in.grain() > kGrainMax) door.refuse("grain", "is no value of its kind");
+  else out.grain = narrow<u8>(in.grain());
+  return out;
+}
+
 void put(wire::Request& out, const ProbeRequest& r) {
   out.mutable_probe()->set_program(r.program);
   out.mutable_probe()->set_arguments(encode_strings(r.arguments));
@@ -215,6 +229,7 @@ Request take(Door& door, const wire::Request& in) {
     case wire::Request::kLanes: return LanesRequest{door.text(in.lanes().secret(), "secret", kSecretBytesMax)};
     case wire::Request::kJoin: return JoinRequest{door.text(in.join().name(), "name", kNameBytesMax), door.text(in.join().secret(), "secret", kSecretBytesMax)};
     case wire::Request::kLack: return LackRequest{};
+    case wire::Request::kDelta: return take(door, in.delta());
     case wire::Request::KIND_NOT_SET: break;
   }
   door.refuse("kind", "is absent");

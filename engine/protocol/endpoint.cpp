@@ -222,6 +222,20 @@ Result<void> Endpoint::pull(const PullRequest& request, const std::vector<PullIt
   return ok();
 }
 
+Result<Bytes> Endpoint::delta(const DeltaRequest& request, ByteView list, std::stop_token stop) {
+  constexpr std::size_t kListMax = 96u << 20;  // LIMIT: as delta::kListBytesMax
+  TRY(const u32 number, state_->ask(request));
+  (void)state_->connection.send_stream(number, list, stop);
+  auto bytes = state_->connection.receive_stream(number, kListMax, stop);
+  if (!bytes) {
+    if (bytes.error().code == ErrorCode::interrupted) (void)state_->connection.send(FrameType::cancel, number, {});
+    state_->connection.close(number);
+    return state_->explain(std::move(bytes).error());
+  }
+  TRY_STATUS(state_->expect<BlobReply>(state_->answer(number, {}, stop)));
+  return bytes;
+}
+
 Result<Endpoint::Put> Endpoint::put() {
   TRY(const u32 number, state_->ask(PutRequest{}));
   return Put(*this, number);

@@ -62,6 +62,8 @@ class Endpoint {
     u32 request_;
   };
   Result<Put> put();
+  /// One exchange about changed files: a list for a list.
+  Result<Bytes> delta(const format::DeltaRequest&, ByteView list, std::stop_token);
 
   /// The connection is over.
   bool ended() const;

@@ -250,11 +250,14 @@ class ContentFinder {
   /// Large contents that an earlier run had begun to receive are gone on with.
   Result<void> take_partial() {
     for (const Job& job : jobs_) {
-      const auto partial = job.from == From::source ? leftovers_.find_partial(*job.content) : std::nullopt;
+      const bool has_segments = job.from == From::source && job.content->size > content::kSegmentBytes;
+      const auto partial = has_segments ? leftovers_.find_partial(*job.content) : std::nullopt;
       if (!partial) continue;
       TRY(auto into, Receiving::take_over(*t_.files, t_.dir.get(), partial->at, *job.content, partial->may_trust, t_.bytes_read));
       if (into && into->segments_left == 0) into->give_back(into->digests.size() - 1);  // so that a last piece comes, and completes the file
-      if (into) t_.receiving.emplace(job.users->front(), std::move(into));
+      if (!into) continue;
+      t_.built.insert(job.users->front());  // its segments may come from a base
+      t_.receiving.emplace(job.users->front(), std::move(into));
     }
     return ok();
   }

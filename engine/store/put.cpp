@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Wanted contents come in pieces, from several threads. A small file is one piece, verified in memory and made at its place. A
-// large one is written in partial/; each segment is hashed when its last byte is there, and the whole is verified before the
+// Wanted contents come in pieces, from several threads. A small file that is one piece is verified in memory and made at its place. A
+// large one, or one of which parts come, is written in partial/; each segment is hashed when its last byte is there, and the whole is verified before the
 // file moves into the tree.
 #include <algorithm>
 
@@ -16,6 +16,8 @@ using content::Digest;
 using content::kSegmentBytes;
 
 namespace {
+
+constexpr u64 kWritebackMin = 1u << 20;
 
 Error bad_piece(const std::string& shown, std::string why) {
   return Error(ErrorCode::protocol, fmt::format("a piece of '{}' that was not asked for", shown)).cause(std::move(why));
@@ -43,19 +45,22 @@ class PutPieces {
     if (!file || !is_wanted(piece.want)) return bad_piece(shown, "it is not among the wanted ones");
     const auto end = checked_add<u64>(piece.offset, piece.length);
     if (!end || *end > file->size || piece.length == 0) return bad_piece(shown, "it does not lie in the file");
-    if (file->size > kSegmentBytes) return take_large(piece, *file, shown, bytes);
-    if (piece.length != file->size) return bad_piece(shown, "a small file comes in one piece");
+    if (piece.length != file->size || file->size > kSegmentBytes) return take_part(piece, *file, shown, bytes);
     if (!take_up(piece.want)) return bad_piece(shown, "it came before");
-    if (content::digest_of(bytes) != file->digest) return wrong_content(shown);
+    if (content::digest_of(bytes) != file->digest) return is_built(piece.want) ? ok() : wrong_content(shown);
     for (const u32 user : users(*file)) {
       TRY_STATUS(t_.make_small(user, bytes));
       TRY_STATUS(t_.join_members(user));
     }
-    done();
+    done(piece.want);
     return ok();
   }
 
  private:
+  bool is_built(u32 index) {
+    const std::lock_guard lock(t_.put_mutex);
+    return t_.built.contains(index);
+  }
   const std::vector<u32>& users(const tree::File& file) const { return t_.plan.contents.at(file.content()); }
 
   bool is_wanted(u32 index) {
@@ -67,8 +72,9 @@ class PutPieces {
     bool& is_taken = t_.wanted.at(index);
     return !std::exchange(is_taken, true);
   }
-  void done() {
+  void done(u32 index) {
     const std::lock_guard lock(t_.put_mutex);
+    t_.built.erase(index);
     --t_.wanted_left;
   }
 
@@ -82,15 +88,16 @@ class PutPieces {
     return found;
   }
 
-  Result<void> take_large(const content::Piece& piece, const tree::File& file, const std::string& shown, ByteView bytes) {
+  Result<void> take_part(const content::Piece& piece, const tree::File& file, const std::string& shown, ByteView bytes) {
     TRY(const auto into, receiving(piece.want, file));
     {
       const std::lock_guard lock(into->mutex);
       if (!into->fd || !reserve(into->ranges, piece.offset, piece.offset + piece.length)) return bad_piece(shown, "some of it came before");
     }
     TRY_STATUS(t_.files->write_at(into->fd.get(), piece.offset, bytes, partial_path(into->content)));
-    // DURABILITY: writeback begins while more arrives, so that sealing has little left to wait for.
-    TRY_STATUS(t_.files->start_writeback(into->fd.get(), piece.offset, piece.length));
+    // DURABILITY: writeback begins while more arrives, so that sealing has little left to wait for. Of small parts it would write each page
+    // several times.
+    if (piece.length >= kWritebackMin) TRY_STATUS(t_.files->start_writeback(into->fd.get(), piece.offset, piece.length));
     t_.bytes_written += piece.length;
     bool is_last = false;
     for (u64 at = piece.offset; at < piece.offset + piece.length;) {
@@ -118,6 +125,7 @@ class PutPieces {
       Buffer whole(static_cast<std::size_t>(size));
       TRY(const std::size_t got, os::read_at(into.fd.get(), segment * kSegmentBytes, {whole.data(), whole.size()}, partial_path(into.content)));
       digest = content::digest_of(ByteView(whole).first(got));
+      TRY_STATUS(t_.files->start_writeback(into.fd.get(), segment * kSegmentBytes, size));
     }
     const std::lock_guard lock(into.mutex);
     TRY_STATUS(into.add(*t_.files, index, *digest));
@@ -127,7 +135,9 @@ class PutPieces {
   Result<void> finish(u32 index, Receiving& into, const tree::File& file, const std::string& shown) {
     std::vector<Digest> digests;
     for (const auto& digest : into.digests) digests.push_back(*digest);
-    if (content::digest_of_segments(digests, file.size) != file.digest) {
+    const Digest whole = file.size > kSegmentBytes ? content::digest_of_segments(digests, file.size) : digests.front();
+    if (whole != file.digest) {
+      if (is_built(index)) return ok();  // lack() finds it
       TRY_STATUS(t_.files->unlink(t_.dir.get(), partial_path(into.content)));
       TRY_STATUS(t_.files->unlink(t_.dir.get(), segments_path(into.content)));
       return wrong_content(shown);
@@ -141,7 +151,7 @@ class PutPieces {
     into.fd.reset();
     into.list.reset();
     TRY_STATUS(t_.finish_content(users(file)));
-    done();
+    done(index);
     return ok();
   }
 
@@ -161,6 +171,33 @@ Result<void> Transaction::put(const std::vector<content::Piece>& pieces, ByteVie
   return ok();
 }
 
+namespace {
+
+/// Under the mutex of puts: as if nothing of it had come.
+Result<void> forget(Transaction::Impl& t, u32 index) {
+  t.wanted.at(index) = false;
+  t.built.erase(index);
+  const auto begun = t.receiving.extract(index);
+  if (!begun || !begun.mapped()->fd) return ok();
+  TRY_STATUS(t.files->unlink(t.dir.get(), partial_path(begun.mapped()->content)));
+  return t.files->unlink(t.dir.get(), segments_path(begun.mapped()->content));
+}
+
+}  // namespace
+
+std::optional<content::ContentId> Transaction::expects(u32 want) const {
+  const std::lock_guard lock(impl_->put_mutex);
+  const bool is_wanted = impl_->stage == Impl::Stage::building && impl_->wanted.contains(want);
+  return is_wanted ? std::optional(impl_->desired()[want].file()->content()) : std::nullopt;
+}
+
+Result<void> Transaction::build(u32 want) {
+  const std::lock_guard lock(impl_->put_mutex);
+  if (!impl_->wanted.contains(want)) return Error(ErrorCode::protocol, "a content is to be built that is not wanted");
+  impl_->built.insert(want);
+  return ok();
+}
+
 Result<Lack> Transaction::lack() {
   Impl& t = *impl_;
   if (t.stage != Impl::Stage::building) return Error(ErrorCode::protocol, "the staged tree is sealed");
@@ -168,7 +205,14 @@ Result<Lack> Transaction::lack() {
   const std::lock_guard lock(t.put_mutex);
   for (const u32 index : t.needs.wanted) {
     const tree::File& file = *t.desired()[index].file();
-    const auto begun = t.receiving.find(index);
+    auto begun = t.receiving.find(index);
+    const bool is_begun = begun != t.receiving.end() && begun->second->fd;
+    // All of it came and it is another content; or it is too small to have segments.
+    const bool is_wrong = is_begun ? begun->second->segments_left == 0 || file.size <= kSegmentBytes : begun == t.receiving.end() && t.built.contains(index);
+    if (is_wrong) {
+      TRY_STATUS(forget(t, index));
+      begun = t.receiving.end();
+    }
     u64 there = 0;
     if (begun != t.receiving.end()) {
       if (!begun->second->fd) continue;  // whole, and in the tree

@@ -88,8 +88,13 @@ class Transaction {
   /// Takes pieces of wanted contents; verifies, writes, and moves complete files into the tree. Thread-safe. `Piece::want`
   /// is an index in desired.entries().
   Result<void> put(const std::vector<content::Piece>& pieces, ByteView content);
-  /// While no put() runs: pieces that came in part count as not come, and may come again.
+  /// While no put() runs: pieces that came in part count as not come, and may come again; one that was built and became another
+  /// content, too.
   Result<Lack> lack();
+  /// The content of a wanted entry; none where it is not wanted, or there already.
+  std::optional<content::ContentId> expects(u32 want) const;
+  /// From now on that content is built from a base, whose bytes may not fit: what becomes another content is lacking, see lack().
+  Result<void> build(u32 want);
   /// All wanted contents are there: finishes directories and metadata, checks the staged root digest against the
   /// desired one, makes everything durable. After an error nothing is changed at the path.
   Result<void> seal(const StepSink&);

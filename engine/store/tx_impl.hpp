@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 
 #include "store/acceptance.hpp"
 #include "store/build_plan.hpp"
@@ -65,10 +66,11 @@ struct Transaction::Impl {
   std::vector<std::string> warnings;
   bool is_pending = false;               // something after the exchange failed
 
-  std::mutex put_mutex;                  // guards the three that follow
+  std::mutex put_mutex;                  // guards what follows
   std::unordered_map<u32, bool> wanted;  // by desired index: whether it was taken up
   std::unordered_map<u32, std::shared_ptr<Receiving>> receiving;
   std::size_t wanted_left = 0;
+  std::set<u32> built;                   // wanted contents that are built from bases, now or before a cut, and not there yet
 
   Impl();
   ~Impl();

@@ -48,6 +48,7 @@ inline std::vector<format::Request> sample_requests() {
       FilesRequest{.paths = {"pyvenv.cfg", "lib/python3.12/site-packages/x-1.dist-info/METADATA"}},
       LibrariesRequest{.of_root = true, .sonames = {"libssl.so.3"}},
       SumsRequest{.paths = {"lib/a.so", "lib/\xff"}},
+      DeltaRequest{.step = DeltaStep::patch, .grain = 2},
       ProbeRequest{.program = "/usr/bin/python3.12", .arguments = {"-c", ""}},
       LanesRequest{.secret = "00ff"},
       JoinRequest{.name = "envsync-1f", .secret = "00ff"},

@@ -75,6 +75,26 @@ TEST_CASE("a range of segments lies in a file that has them") {
   CHECK_FALSE(ranges(one_segment, "01" "00" "00" "01"));
 }
 
+TEST_CASE("parts of a file travel, and lie in it one after the other") {
+  PullItem item{.want = 1, .path = rel("a"), .content = {{}, 300}, .ranges = {{0, 10}, {12, 200}, {299, 1}}};
+  const auto there = decode_pull_items(encode_pull_items({{.want = 0, .path = rel("0"), .content = {{}, 5}}, item}));
+  REQUIRE(there);
+  CHECK(there->at(0).ranges.empty());
+  CHECK(there->at(1) == item);
+  const std::string digest(32, '0');
+  const auto parts = [&](const std::string& columns) { return decode_pull_items(packed("01" "02" "64" + digest + "0001" "61" "00" + columns)).has_value(); };
+  CHECK_FALSE(parts("01" "00" "02" "000a" "500a" "00"));  // a byte too many
+  CHECK(parts("01" "00" "02" "000a" "500a"));
+  CHECK_FALSE(parts("01" "00" "01" "0065"));           // 101 bytes of 100
+  CHECK_FALSE(parts("01" "00" "02" "000a" "5a01"));    // behind the end
+  CHECK_FALSE(parts("01" "00" "01" "0000"));           // empty
+  CHECK_FALSE(parts("01" "00" "00"));
+  CHECK_FALSE(parts("01" "01" "01" "0001"));           // no such file
+  CHECK_FALSE(parts("02" "00" "01" "0001" "00" "01" "0001"));
+  CHECK_FALSE(parts("01" "00" "ffffff7f" "0001"));     // more parts than bytes
+  CHECK_FALSE(decode_pull_items(packed("01" "02" "80808009" + digest + "0001" "61" "01" "00" "00" "01" "01" "00" "01" "0001")));  // segments, too
+}
+
 TEST_CASE("paths of a few bytes cannot stand for gigabytes of shared prefixes") {
   // 200,000 paths, each all of the path before: 12 kB per path from two bytes.
   std::string long_path = "a";

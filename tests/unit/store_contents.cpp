@@ -184,8 +184,7 @@ TEST_CASE("put: pieces that were not asked for, lie outside, overlap or come twi
   CHECK(code(t.put({{999, 0, 3}}, bytes(3))) == "protocol");
   CHECK(code(t.put({{index("lib"), 0, 3}}, bytes(3))) == "protocol");
   CHECK(code(t.put({{index("twin"), 0, 3}}, bytes(3))) == "protocol");   // its content is wanted by another index
-  CHECK(code(t.put({{small, 0, 2}}, bytes(2))) == "protocol");
-  CHECK(code(t.put({{small, 1, 2}}, bytes(2))) == "protocol");
+  CHECK(code(t.put({{small, 1, 3}}, bytes(3))) == "protocol");
   CHECK(code(t.put({{small, 0, 4}}, bytes(4))) == "protocol");
   CHECK(code(t.put({{small, 0, 3}}, bytes(2))) == "protocol");
   CHECK(code(t.put({{small, 0, 3}}, Bytes{std::byte{'a'}, std::byte{'b'}, std::byte{'c'}, std::byte{'d'}})) == "protocol");

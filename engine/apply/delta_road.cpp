@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include "apply/delta_road.hpp"
+
+#include <algorithm>
+#include <future>
+
+#include "content/pack.hpp"
+#include "delta/rsync.hpp"
+
+namespace envsync::apply {
+
+using delta::Grain;
+using format::DeltaStep;
+
+namespace {
+
+constexpr u64 kRoundBytes = 64u << 20;  // LIMIT: content of one exchange about small files
+
+Error odd_answer() { return {ErrorCode::protocol, "an agent answered for other files than it was asked about"}; }
+
+bool is_large(const Changed& file) { return file.item.content.size > delta::kRsyncFileMax || file.base_size > delta::kRsyncFileMax; }
+
+u8 grain_of(Grain grain) { return static_cast<u8>(grain); }
+
+}  // namespace
+
+Result<DeltaCounts> DeltaRoad::run() {
+  // Small ones go beside: while cores cut, the link would be idle.
+  auto small = std::async(std::launch::async, [this] { return run_small(); });
+  auto large = run_large();
+  auto small_done = small.get();
+  TRY_STATUS(large);
+  TRY_STATUS(small_done);
+  return counts_;
+}
+
+Result<void> DeltaRoad::run_large() {
+  std::map<std::string, u32> numbers;
+  for (const Changed& file : files_) {
+    if (!is_large(file)) continue;
+    const auto [at, is_new] = numbers.try_emplace(file.base.bytes(), narrow<u32>(bases_.size()));
+    if (is_new) {
+      bases_.push_back(file.base);
+      base_sizes_.push_back(file.base_size);
+    }
+    plans_.push_back({&file, {}, {}, at->second});
+    ++counts_.files;
+    counts_.bytes += delta::total(file.missing);
+  }
+  if (plans_.empty()) return ok();
+  TRY_STATUS(match_coarse());
+  if (roads_.fine) TRY_STATUS(match_fine());
+  auto copied = std::async(std::launch::async, [this] { return copy(); });
+  auto pulled = pull();
+  TRY_STATUS(copied.get());
+  return pulled;
+}
+
+Result<std::vector<delta::ChunkList>> DeltaRoad::base_chunks() {
+  std::vector<delta::FileRanges> asked;
+  for (std::size_t i = 0; i < bases_.size(); ++i) asked.push_back({bases_[i], {{0, base_sizes_[i]}}});
+  TRY(const Bytes answer, target_->delta({DeltaStep::chunks, grain_of(Grain::coarse)}, delta::encode_files(asked), run_->stop));
+  TRY(auto lists, delta::decode_chunks(answer, true));
+  if (lists.size() != bases_.size()) return odd_answer();
+  return lists;
+}
+
+Result<std::map<const Changed*, delta::ChunkList>> DeltaRoad::wanted_chunks() {
+  std::map<Source*, std::vector<const Changed*>> by_place;
+  for (const Plan& plan : plans_) by_place[plan.file->place].push_back(plan.file);
+  std::map<const Changed*, delta::ChunkList> out;
+  for (const auto& [place, files] : by_place) {
+    std::vector<delta::FileRanges> asked;
+    for (const Changed* file : files) asked.push_back({file->item.path, {{0, file->item.content.size}}});
+    TRY(const Bytes answer, place->session().endpoint->delta({DeltaStep::chunks, grain_of(Grain::coarse)}, delta::encode_files(asked), run_->stop));
+    TRY(auto lists, delta::decode_chunks(answer, true));
+    if (lists.size() != files.size()) return odd_answer();
+    for (std::size_t i = 0; i < files.size(); ++i) out[files[i]] = std::move(lists[i]);
+  }
+  return out;
+}
+
+Result<void> DeltaRoad::match_coarse() {
+  auto asked_bases = std::async(std::launch::async, [this] { return base_chunks(); });
+  auto wanted = wanted_chunks();
+  auto bases = asked_bases.get();
+  TRY_STATUS(wanted);
+  TRY_STATUS(bases);
+  delta::BaseIndex index(*bases);
+  for (Plan& plan : plans_) {
+    const u64 size = plan.file->item.content.size;
+    std::vector<delta::Copy> copies = index.find(wanted->at(plan.file), plan.base);
+    // A file that changed since it was scanned has other chunks than it has bytes.
+    while (!copies.empty() && copies.back().to + copies.back().length > size) copies.pop_back();
+    plan.copies = delta::intersect(copies, plan.file->missing);
+    plan.rest = delta::intersect(delta::left_over(copies, size), plan.file->missing);
+    for (const delta::Copy& copy : plan.copies) counts_.copied_coarse += copy.length;
+  }
+  for (u32 base = 0; base < bases_.size(); ++base) unused_.push_back(index.unused(base));
+  return ok();
+}
+
+/// In batches: an agent holds the names of one.
+Result<void> DeltaRoad::match_fine() {
+  const u64 bytes_max = u64{delta::kNamesMax} / 4 * delta::sizes_of(roads_.grain).average;
+  std::vector<Plan*> batch;
+  u64 bytes = 0;
+  for (Plan& plan : plans_) {
+    const u64 rest = delta::total(plan.rest), unused = delta::total(unused_[plan.base]);
+    if (rest == 0 || unused == 0) continue;
+    if (!batch.empty() && bytes + std::max(rest, unused) > bytes_max) {
+      TRY_STATUS(fine_batch(batch));
+      batch.clear();
+      bytes = 0;
+    }
+    batch.push_back(&plan);
+    bytes += std::max(rest, unused);
+  }
+  if (!batch.empty()) TRY_STATUS(fine_batch(batch));
+  return ok();
+}
+
+Result<void> DeltaRoad::fine_batch(std::span<Plan* const> plans) {
+  std::vector<u32> asked_bases;
+  for (const Plan* plan : plans)
+    if (std::ranges::find(asked_bases, plan->base) == asked_bases.end()) asked_bases.push_back(plan->base);
+  std::vector<delta::FileRanges> asked;
+  for (const u32 base : asked_bases) asked.push_back({bases_[base], unused_[base]});
+  TRY(const Bytes answer, target_->delta({DeltaStep::chunks, grain_of(roads_.grain)}, delta::encode_files(asked), run_->stop));
+  TRY(const auto lists, delta::decode_chunks(answer, false));
+  if (lists.size() != asked.size()) return odd_answer();
+  std::map<u32, std::vector<u64>> names;
+  for (std::size_t i = 0; i < lists.size(); ++i)
+    for (const delta::Chunk& chunk : lists[i]) names[asked_bases[i]].push_back(chunk.name);
+  std::map<Source*, std::vector<Plan*>> by_place;
+  for (Plan* plan : plans) by_place[plan->file->place].push_back(plan);
+  for (const auto& [place, list] : by_place) TRY_STATUS(ask_source(*place, list, names));
+  return ok();
+}
+
+Result<void> DeltaRoad::ask_source(Source& place, const std::vector<Plan*>& plans, const std::map<u32, std::vector<u64>>& names) {
+  std::vector<delta::Question> questions;
+  for (const Plan* plan : plans) {
+    const auto known = names.find(plan->base);
+    questions.push_back({plan->file->item.path, plan->rest, known != names.end() ? known->second : std::vector<u64>()});
+  }
+  TRY(const Bytes answer, place.session().endpoint->delta({DeltaStep::match, grain_of(roads_.grain)}, delta::encode_questions(questions), run_->stop));
+  TRY(const auto recipes, delta::decode_recipes(answer));
+  if (recipes.size() != plans.size()) return odd_answer();
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    Plan& plan = *plans[i];
+    const u64 size = plan.file->item.content.size;
+    plan.copies = delta::merged(plan.copies, recipes[i], plan.base);
+    while (!plan.copies.empty() && plan.copies.back().to + plan.copies.back().length > size) plan.copies.pop_back();
+    plan.copies = delta::intersect(plan.copies, plan.file->missing);
+    plan.rest = delta::intersect(delta::left_over(plan.copies, size), plan.file->missing);
+    for (const delta::Copy& copy : plan.copies) counts_.copied_fine += copy.by_chunk ? copy.length : 0;
+  }
+  return ok();
+}
+
+Result<void> DeltaRoad::copy() {
+  delta::CopyPlan all{bases_, {}};
+  std::size_t steps = 0;
+  const auto flush = [&]() -> Result<void> {
+    if (all.files.empty()) return ok();
+    TRY_STATUS(target_->delta({DeltaStep::copy, 0}, delta::encode_copies(all), run_->stop));
+    all.files.clear();
+    steps = 0;
+    return ok();
+  };
+  for (Plan& plan : plans_) {
+    if (plan.copies.empty()) continue;
+    // LIMIT: a list of copies; the rest of a file that needs more comes whole in the end.
+    if (plan.copies.size() > delta::kNamesMax) plan.copies.resize(delta::kNamesMax);
+    if (steps + plan.copies.size() > delta::kNamesMax) TRY_STATUS(flush());
+    steps += plan.copies.size();
+    all.files.push_back({plan.file->item.want, std::move(plan.copies)});
+  }
+  return flush();
+}
+
+Result<void> DeltaRoad::pull() {
+  std::map<Source*, std::vector<format::PullItem>> items;
+  for (const Plan& plan : plans_) {
+    if (plan.rest.empty()) continue;
+    format::PullItem item = plan.file->item;
+    for (const delta::Range& range : plan.rest) item.ranges.push_back({range.offset, range.length});
+    counts_.literal += delta::total(plan.rest);
+    items[plan.file->place].push_back(std::move(item));
+  }
+  if (items.empty()) return ok();
+  TRY(protocol::Endpoint::Put put, target_->put());
+  format::PullRequest request;
+  request.force_level = run_->options->force_level;
+  for (const auto& [place, list] : items)
+    TRY_STATUS(place->session().endpoint->pull(request, list, [&](Buffer pack) { return deliver_(put, std::move(pack)); }, run_->stop));
+  TRY_STATUS(put.finish({}, run_->stop));
+  return ok();
+}
+
+Result<void> DeltaRoad::run_small() {
+  std::map<Source*, std::vector<const Changed*>> by_place;
+  for (const Changed& file : files_)
+    if (!is_large(file)) by_place[file.place].push_back(&file);
+  for (const auto& [place, files] : by_place) {
+    for (std::size_t begin = 0; begin < files.size();) {
+      std::size_t end = begin;
+      for (u64 bytes = 0; end < files.size() && bytes < kRoundBytes; ++end) bytes += files[end]->item.content.size + files[end]->base_size;
+      TRY_STATUS(small_round(*place, std::span(files).subspan(begin, end - begin)));
+      begin = end;
+    }
+  }
+  return ok();
+}
+
+Result<void> DeltaRoad::small_round(Source& place, std::span<const Changed* const> files) {
+  std::vector<delta::Named> bases, wanted, patches;
+  for (const Changed* file : files) bases.push_back({file->item.want, file->base, {}});
+  TRY(const Bytes signed_list, target_->delta({DeltaStep::signatures, 0}, delta::encode_named(bases, 1), run_->stop));
+  TRY(auto signatures, delta::decode_strings(signed_list));
+  if (signatures.size() != files.size()) return odd_answer();
+  for (std::size_t i = 0; i < files.size(); ++i) wanted.push_back({files[i]->item.want, files[i]->item.path, std::move(signatures[i])});
+  TRY(const Bytes made, place.session().endpoint->delta({DeltaStep::differences, 0}, delta::encode_named(wanted, 1), run_->stop));
+  TRY(auto differences, delta::decode_strings(made));
+  if (differences.size() != files.size()) return odd_answer();
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    counts_.small_sent += differences[i].size();
+    counts_.small_bytes += files[i]->item.content.size;
+    patches.push_back({files[i]->item.want, files[i]->base, std::move(differences[i])});
+  }
+  counts_.small_files += files.size();
+  TRY_STATUS(target_->delta({DeltaStep::patch, 0}, delta::encode_named(patches, 9), run_->stop));
+  return ok();
+}
+
+}  // namespace envsync::apply

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+// The road of changed files: what the target has of their older versions is taken there, and only the rest travels. Large ones by chunks
+// that are matched here, small ones by rolling checksums; which of them is decided by what costs less time (delta/cost.hpp).
+#pragma once
+
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "apply/source.hpp"
+#include "delta/cost.hpp"
+#include "delta/match.hpp"
+
+namespace envsync::apply {
+
+/// A wanted content that has a base on the target.
+struct Changed {
+  format::PullItem item;              // all of it
+  Source* place = nullptr;
+  std::vector<delta::Range> missing;  // what of it is not there yet; all but for a run that goes on
+  tree::RelPath base;
+  u64 base_size = 0;
+};
+
+/// What became of the files that went this way, for `--explain`.
+struct DeltaCounts {
+  u64 files = 0, bytes = 0;           // large ones
+  u64 copied_coarse = 0, copied_fine = 0, literal = 0;
+  u64 small_files = 0, small_bytes = 0, small_sent = 0;
+};
+
+class DeltaRoad {
+ public:
+  /// Sends one pack into the put, and counts.
+  using Deliver = std::function<Result<void>(protocol::Endpoint::Put& put, Buffer pack)>;
+  DeltaRoad(Run& run, protocol::Endpoint& target, delta::Roads roads, std::vector<Changed> files, Deliver deliver)
+      : run_(&run), target_(&target), roads_(roads), files_(std::move(files)), deliver_(std::move(deliver)) {}
+
+  /// All of it; blocks. What did not become what it should is lacking then.
+  Result<DeltaCounts> run();
+
+ private:
+  struct Plan {
+    const Changed* file = nullptr;
+    std::vector<delta::Copy> copies;
+    std::vector<delta::Range> rest;
+    u32 base = 0;                     // of bases_
+  };
+  Result<void> run_large();
+  Result<void> run_small();
+  Result<void> small_round(Source& place, std::span<const Changed* const> files);
+  Result<std::vector<delta::ChunkList>> base_chunks();
+  Result<std::map<const Changed*, delta::ChunkList>> wanted_chunks();
+  Result<void> match_coarse();
+  Result<void> match_fine();
+  Result<void> fine_batch(std::span<Plan* const> plans);
+  Result<void> ask_source(Source& place, const std::vector<Plan*>& plans, const std::map<u32, std::vector<u64>>& names);
+  Result<void> copy();
+  Result<void> pull();
+
+  Run* run_;                          // outlives this
+  protocol::Endpoint* target_;        // outlives this
+  const delta::Roads roads_;
+  const std::vector<Changed> files_;
+  const Deliver deliver_;
+  std::vector<tree::RelPath> bases_;  // of the large files, each once
+  std::vector<u64> base_sizes_;
+  std::vector<std::vector<delta::Range>> unused_;  // of each base, after the coarse match
+  std::vector<Plan> plans_;
+  DeltaCounts counts_;
+};
+
+}  // namespace envsync::apply
