@@ -99,7 +99,7 @@ int serve(std::unique_ptr<channel::Channel> channel, ByteView first, os::Files& 
   Handlers handlers;
   Session* served = nullptr;
   Joins joins(hello, [&](std::shared_ptr<protocol::Connection> joined, protocol::Frame frame) {
-    handlers.run([served, joined = std::move(joined), frame = std::move(frame)] { served->handle({joined.get(), frame.request}, frame.payload); });
+    handlers.run([served, joined = std::move(joined), frame = std::move(frame)] { served->handle({joined.get(), frame.request, true}, frame.payload); });
   });
   Session session(files, &joins);
   served = &session;

@@ -4,7 +4,10 @@
 
 #include <condition_variable>
 #include <functional>
+#include <deque>
 #include <list>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -23,10 +26,31 @@ struct Packing {
   std::size_t spare = 4;
 };
 
-/// Streams packs of the items, read beneath `root_fd`, under the request's credit. Reads and compresses on every core; packs
-/// go out in the order of the items.
-Result<void> send_packs(protocol::Connection& connection, u32 number, Packing& packing, int root_fd, const std::vector<format::PullItem>& items,
-                        std::optional<int> force_level, std::stop_token stop);
+class Sender;
+
+/// The pulls that are open.
+class Pulls {
+ public:
+  /// A pull of this number on the control connection has begun: help that comes before its items waits for it.
+  void announce(u32 number);
+  /// Streams packs of the items, read beneath `root_fd`, under the request's credit. Reads and compresses on every core; packs
+  /// go out in the order of the items. `number` was announced where `may_be_helped`.
+  Result<void> send(protocol::Connection& connection, u32 number, bool may_be_helped, int root_fd, std::vector<format::PullItem> items,
+                    std::optional<int> force_level, std::stop_token stop);
+  /// It is over, however it ended.
+  void end(u32 number);
+  /// Streams packs of that pull over another connection, until it has no more.
+  Result<void> help(protocol::Connection& connection, u32 number, u32 pull, std::stop_token stop);
+
+ private:
+  std::shared_ptr<Sender> find(u32 pull, const std::stop_token& stop);
+
+  Packing packing_;
+  std::mutex mutex_;  // all below
+  std::condition_variable_any changed_;
+  std::map<u32, std::shared_ptr<Sender>> open_;  // null: announced
+  std::deque<u32> over_;
+};
 
 /// The puts that are open.
 class Puts {

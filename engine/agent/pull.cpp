@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "agent/bulk.hpp"
+#include "base/guard.hpp"
 #include "content/level_governor.hpp"
 #include "content/pack.hpp"
 #include "os/process.hpp"
@@ -90,14 +91,22 @@ struct Packed {
   u64 content = 0;
 };
 
+}  // namespace
+
+/// One pull's packs, in their order, for whichever connection is free.
 class Sender {
  public:
-  Sender(Packing& packing, int root_fd, const std::vector<PullItem>& items, std::optional<int> level, std::stop_token stop)
-      : packing_(packing), root_fd_(root_fd), items_(items), parts_(parts_of(items)), jobs_(make_jobs(items)), stop_(std::move(stop)), governor_(level) {
+  Sender(Packing& packing, int root_fd, std::vector<PullItem> items, std::optional<int> level)
+      : packing_(packing), root_fd_(root_fd), items_(std::move(items)), parts_(parts_of(items_)), jobs_(make_jobs(items_)), governor_(level) {
     add_part_jobs(jobs_, parts_);
+    for (u32 i = 0; i < os::cpu_count(); ++i) workers_.emplace_back([this] { work(); });
   }
+  ~Sender() { stop_workers(); }
 
-  Result<void> run(protocol::Connection& connection, u32 number);
+  /// Sends packs until there are no more. Several connections may, each in a thread of its own.
+  Result<void> send_on(protocol::Connection& connection, u32 number, const std::stop_token& stop);
+  /// One connection's end is everybody's: a cancelled pull, or an error of the source.
+  void stop_workers();
 
  private:
   void work();
@@ -105,23 +114,22 @@ class Sender {
   Result<Packed> pack_parts(std::span<const Part> parts, int level) const;
   Result<os::Fd> open(const PullItem& item) const;
   Result<void> append(PackBuilder& pack, const PullItem& item, int fd, u64 offset, u64 length) const;
-  Result<Packed> take(std::size_t index);
+  Result<std::optional<Packed>> take(const std::stop_token& stop);
   void note_sent(const Packed& packed, Seconds waited, Seconds sending);
-  void stop_workers();
   bool may_take() const { return next_job_ < sent_ + kAheadMax && (next_job_ == sent_ || packing_.spare > 0); }
 
   Packing& packing_;
   int root_fd_;
-  const std::vector<PullItem>& items_;
+  const std::vector<PullItem> items_;
   const std::vector<Part> parts_;
   std::vector<Job> jobs_;
-  std::stop_token stop_;
-
   // All below under the mutex of packing_.
   content::LevelGovernor governor_;
-  std::size_t next_job_ = 0, sent_ = 0, borrowed_ = 0;
+  std::size_t next_job_ = 0, taken_ = 0, sent_ = 0, borrowed_ = 0;
+  unsigned connections_ = 0;
   std::map<std::size_t, Result<Packed>> ready_;
   bool is_stopped_ = false;
+  std::vector<std::jthread> workers_;  // last
 };
 
 static Error changed(const PullItem& item) {
@@ -194,11 +202,16 @@ void Sender::work() {
   }
 }
 
-Result<Packed> Sender::take(std::size_t index) {
+/// The next pack; nothing after the last.
+Result<std::optional<Packed>> Sender::take(const std::stop_token& stop) {
   std::unique_lock lock(packing_.mutex);
-  if (!packing_.changed.wait(lock, stop_, [&] { return ready_.contains(index); }))
-    return Error{ErrorCode::interrupted, "the request was cancelled"};
-  return std::move(ready_.extract(index).mapped());
+  const bool is_there = packing_.changed.wait(lock, stop, [&] { return is_stopped_ || taken_ >= jobs_.size() || ready_.contains(taken_); });
+  if (!is_there || is_stopped_) return Error{ErrorCode::interrupted, "the request was cancelled"};
+  if (taken_ >= jobs_.size()) return std::optional<Packed>();
+  Result<Packed> packed = std::move(ready_.extract(taken_++).mapped());
+  packing_.changed.notify_all();
+  if (!packed) return std::move(packed).error();
+  return std::optional(std::move(*packed));
 }
 
 void Sender::note_sent(const Packed& packed, Seconds waited, Seconds sending) {
@@ -208,7 +221,8 @@ void Sender::note_sent(const Packed& packed, Seconds waited, Seconds sending) {
     --borrowed_;
     ++packing_.spare;
   }
-  governor_.sent(packed.level, packed.content, waited, sending);
+  // Of a time that several connections share, each has its part.
+  governor_.sent(packed.level, packed.content, waited / std::max(1u, connections_), sending / std::max(1u, connections_));
   packing_.changed.notify_all();
 }
 
@@ -219,30 +233,70 @@ void Sender::stop_workers() {
   packing_.changed.notify_all();
 }
 
-Result<void> Sender::run(protocol::Connection& connection, u32 number) {
+Result<void> Sender::send_on(protocol::Connection& connection, u32 number, const std::stop_token& stop) {
   using Clock = std::chrono::steady_clock;
-  std::vector<std::jthread> workers;
-  for (u32 i = 0; i < os::cpu_count(); ++i) workers.emplace_back([this] { work(); });
-  Result<void> result = ok();
-  for (std::size_t i = 0; i < jobs_.size() && result; ++i) {
+  const auto count = [this](unsigned more) {
+    const std::lock_guard lock(packing_.mutex);
+    connections_ += more;
+  };
+  count(1);
+  const ScopeGuard leave([&] { count(~0u); });
+  for (;;) {
     const auto asked = Clock::now();
-    auto packed = take(i);
+    TRY(std::optional<Packed> packed, take(stop));
+    if (!packed) return ok();
     const auto taken = Clock::now();
-    result = packed ? connection.send_blob(number, packed->bytes, stop_) : Result<void>(std::move(packed).error());
-    if (!result) break;
+    auto sent = connection.send_blob(number, packed->bytes, stop);
     packed->bytes = {};
     note_sent(*packed, taken - asked, Clock::now() - taken);
+    if (!sent) return sent;
   }
-  stop_workers();
-  workers.clear();
-  return result;
 }
 
-}  // namespace
+void Pulls::announce(u32 number) {
+  const std::lock_guard lock(mutex_);
+  open_.try_emplace(number);
+}
 
-Result<void> send_packs(protocol::Connection& connection, u32 number, Packing& packing, int root_fd, const std::vector<PullItem>& items,
-                        std::optional<int> force_level, std::stop_token stop) {
-  return Sender(packing, root_fd, items, force_level, std::move(stop)).run(connection, number);
+Result<void> Pulls::send(protocol::Connection& connection, u32 number, bool may_be_helped, int root_fd, std::vector<PullItem> items,
+                         std::optional<int> force_level, std::stop_token stop) {
+  const auto sender = std::make_shared<Sender>(packing_, root_fd, std::move(items), force_level);
+  if (may_be_helped) {
+    const std::lock_guard lock(mutex_);
+    open_[number] = sender;
+    changed_.notify_all();
+  }
+  auto sent = sender->send_on(connection, number, stop);
+  // Those who help have the last packs in hand, and their own way to fail.
+  if (!sent) sender->stop_workers();
+  return sent;
+}
+
+void Pulls::end(u32 number) {
+  constexpr std::size_t kRemembered = 1000;
+  const std::lock_guard lock(mutex_);
+  open_.erase(number);
+  over_.push_back(number);
+  if (over_.size() > kRemembered) over_.pop_front();
+  changed_.notify_all();
+}
+
+/// Null where it is over.
+std::shared_ptr<Sender> Pulls::find(u32 pull, const std::stop_token& stop) {
+  constexpr std::chrono::seconds kPatience{10};  // the two requests came over different connections
+  std::unique_lock lock(mutex_);
+  std::shared_ptr<Sender> found;
+  changed_.wait_for(lock, stop, kPatience, [&] {
+    const auto at = open_.find(pull);
+    if (at != open_.end()) found = at->second;
+    return found || std::ranges::find(over_, pull) != over_.end();
+  });
+  return found;
+}
+
+Result<void> Pulls::help(protocol::Connection& connection, u32 number, u32 pull, std::stop_token stop) {
+  const auto sender = find(pull, stop);
+  return sender ? sender->send_on(connection, number, stop) : ok();
 }
 
 }  // namespace envsync::agent

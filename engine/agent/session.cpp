@@ -9,6 +9,7 @@
 
 #include "agent/joins.hpp"
 #include "agent/libraries.hpp"
+#include "base/guard.hpp"
 #include "os/paths.hpp"
 #include "os/process.hpp"
 #include "store/layout.hpp"
@@ -92,6 +93,8 @@ Result<Reply> Session::on(Call call, const TreeRequest& request) {
 
 Result<Reply> Session::on(Call call, const PullRequest& request) {
   constexpr std::size_t kItemsMax = 512u << 20;  // LIMIT: encoded items
+  if (!call.is_further) pulls_.announce(call.number);
+  const ScopeGuard over([&] { if (!call.is_further) pulls_.end(call.number); });
   TRY(const Bytes encoded, call.connection->receive_stream(call.number, kItemsMax, call.stop()));
   TRY(std::vector<PullItem> items, decode_pull_items(encoded));
   int root_fd = -1;
@@ -105,7 +108,13 @@ Result<Reply> Session::on(Call call, const PullRequest& request) {
     for (PullItem& item : items) item.path = *tree::RelPath::parse(store::content_path(item.content));
   // LIMIT: an agent stays near 96 MB. What scanning and sending the tree needed goes back before packs are made.
   ::malloc_trim(0);
-  TRY_STATUS(send_packs(*call.connection, call.number, packing_, root_fd, items, request.force_level, call.stop()));
+  TRY_STATUS(pulls_.send(*call.connection, call.number, !call.is_further, root_fd, std::move(items), request.force_level, call.stop()));
+  TRY_STATUS(call.connection->send(protocol::FrameType::blob_end, call.number, {}));
+  return Reply{BlobReply{}};
+}
+
+Result<Reply> Session::on(Call call, const HelpRequest& request) {
+  TRY_STATUS(pulls_.help(*call.connection, call.number, request.pull, call.stop()));
   TRY_STATUS(call.connection->send(protocol::FrameType::blob_end, call.number, {}));
   return Reply{BlobReply{}};
 }

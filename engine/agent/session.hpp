@@ -23,6 +23,7 @@ namespace envsync::agent {
 struct Call {
   protocol::Connection* connection;  // outlives the call
   u32 number;
+  bool is_further = false;           // not the control connection
   std::stop_token stop() const { return connection->stop_of(number); }
 };
 
@@ -72,6 +73,7 @@ class Session {
   Result<format::Reply> on(Call call, const format::JoinRequest&);
   Result<format::Reply> on(Call call, const format::LackRequest&);
   Result<format::Reply> on(Call call, const format::DeltaRequest&);
+  Result<format::Reply> on(Call call, const format::HelpRequest&);
 
   Result<void> open_source(Call call, Root& root, format::ScanReply& reply);
   Result<void> open_wheels(Call call, Root& root, format::ScanReply& reply);
@@ -95,7 +97,7 @@ class Session {
   os::Files* files_;                  // outlives this
   Joins* joins_;                      // outlives this
   store::TreeCache trees_;
-  Packing packing_;
+  Pulls pulls_;
   Puts puts_;
   std::mutex mutex_;                  // root_, transaction_ and fine_cuts_
   FineCuts fine_cuts_;                // of the bases, for the copies that come next

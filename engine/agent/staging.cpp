@@ -170,6 +170,7 @@ Result<Reply> Session::on(Call call, const CommitRequest&) {
 }
 
 Result<Reply> Session::on(Call, const AbandonRequest&) {
+  puts_.end_all();
   const std::lock_guard lock(mutex_);
   if (!transaction_) return Reply{AbandonReply{}};
   auto abandoned = transaction_->abandon();

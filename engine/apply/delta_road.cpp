@@ -190,12 +190,12 @@ Result<void> DeltaRoad::pull() {
     items[plan.file->place].push_back(std::move(item));
   }
   if (items.empty()) return ok();
-  TRY(protocol::Endpoint::Put put, target_->put());
+  const auto put = open_put_();
   format::PullRequest request;
   request.force_level = run_->options->force_level;
   for (const auto& [place, list] : items)
-    TRY_STATUS(place->session().endpoint->pull(request, list, [&](Buffer pack) { return deliver_(put, std::move(pack)); }, run_->stop));
-  TRY_STATUS(put.finish({}, run_->stop));
+    TRY_STATUS(place->session().lanes->pull(request, list, [&](Buffer pack) { return deliver_(*put, std::move(pack)); }, run_->stop));
+  TRY_STATUS(put->finish());
   return ok();
 }
 

@@ -32,9 +32,10 @@ struct DeltaCounts {
 class DeltaRoad {
  public:
   /// Sends one pack into the put, and counts.
-  using Deliver = std::function<Result<void>(protocol::Endpoint::Put& put, Buffer pack)>;
-  DeltaRoad(Run& run, protocol::Endpoint& target, delta::Roads roads, std::vector<Changed> files, Deliver deliver)
-      : run_(&run), target_(&target), roads_(roads), files_(std::move(files)), deliver_(std::move(deliver)) {}
+  using Deliver = std::function<Result<void>(Lanes::Put& put, Buffer pack)>;
+  using OpenPut = std::function<std::unique_ptr<Lanes::Put>()>;
+  DeltaRoad(Run& run, protocol::Endpoint& target, delta::Roads roads, std::vector<Changed> files, OpenPut open_put, Deliver deliver)
+      : run_(&run), target_(&target), roads_(roads), files_(std::move(files)), open_put_(std::move(open_put)), deliver_(std::move(deliver)) {}
 
   /// All of it; blocks. What did not become what it should is lacking then.
   Result<DeltaCounts> run();
@@ -62,6 +63,7 @@ class DeltaRoad {
   protocol::Endpoint* target_;        // outlives this
   const delta::Roads roads_;
   const std::vector<Changed> files_;
+  const OpenPut open_put_;
   const Deliver deliver_;
   std::vector<tree::RelPath> bases_;  // of the large files, each once
   std::vector<u64> base_sizes_;

@@ -18,13 +18,6 @@ namespace {
 
 constexpr std::size_t kShownMax = 10;
 
-/// Uncompressed bytes of a pack, from its header; the relay looks at nothing else.
-u64 raw_bytes(ByteView pack) {
-  if (pack.size() < 12) return 0;
-  ByteView in = pack.subspan(8);
-  return *take_le<u32>(in);
-}
-
 }  // namespace
 
 Result<void> HostJob::stage() {
@@ -79,11 +72,12 @@ Result<void> HostJob::stage() {
   return ok();
 }
 
-Result<void> HostJob::deliver(protocol::Endpoint::Put& put, ByteView pack, Delivery& delivery) {
-  TRY_STATUS(put.send(pack, run_->stop, delivery.pacer));
+Result<void> HostJob::deliver(Lanes::Put& put, Buffer pack, Delivery& delivery) {
+  const u64 size = pack.size(), content = content::raw_bytes_of(pack);
+  TRY_STATUS(put.send(std::make_shared<const Buffer>(std::move(pack))));
   const std::lock_guard lock(delivery.mutex);
-  pulled_bytes_ += pack.size();
-  delivery.at.bytes_done = std::min(delivery.at.bytes_total, delivery.at.bytes_done + raw_bytes(pack));
+  pulled_bytes_ += size;
+  delivery.at.bytes_done = std::min(delivery.at.bytes_total, delivery.at.bytes_done + content);
   meter_.report(delivery.at);
   return ok();
 }
@@ -102,10 +96,9 @@ Result<void> HostJob::pull_from(Source& place, const std::vector<PullItem>& item
   PullRequest request;
   static_assert(RunOptions::kRaw == content::kRawLevel);
   request.force_level = run_->options->force_level;
-  return place.session().endpoint->pull(
-      request, items,
-      [&](Buffer pack) { return deliver(delivery.put, pack, delivery); },
-      run_->stop);
+  TRY(const Arrived arrived, place.session().lanes->pull(request, items, [&](Buffer pack) { return deliver(*delivery.put, std::move(pack), delivery); }, run_->stop));
+  if (arrived == Arrived::some) delivery.arrived = arrived;
+  return ok();
 }
 
 /// Texts that the controller wrote itself. LIMIT: a script has at most 256 KiB; a RECORD may take several pieces.
@@ -116,7 +109,7 @@ Result<void> HostJob::put_made(const std::vector<PullItem>& items, Delivery& del
     if (pieces.empty()) return ok();
     content::PackBuilder pack(pieces.size(), bytes);
     for (const auto& [piece, text] : pieces) std::ranges::copy(text, pack.add(piece).begin());
-    TRY_STATUS(deliver(delivery.put, std::move(pack).finish(run_->options->force_level.value_or(1)), delivery));
+    TRY_STATUS(deliver(*delivery.put, std::move(pack).finish(run_->options->force_level.value_or(1)), delivery));
     bytes = 0;
     pieces.clear();
     return ok();
@@ -153,19 +146,34 @@ Result<std::map<Source*, std::vector<PullItem>>> HostJob::items_of(const std::ve
   return items;
 }
 
+/// What each host is about to give or to take.
+void HostJob::expect(const std::map<Source*, std::vector<PullItem>>& items) {
+  u64 all = 0;
+  for (const auto& [place, list] : items) {
+    u64 bytes = 0;
+    for (const PullItem& item : list) {
+      const u64 begin = item.first * content::kSegmentBytes;
+      bytes += item.count == 0 ? item.content.size : std::min(item.content.size, begin + item.count * content::kSegmentBytes) - begin;
+    }
+    if (place != nullptr) place->session().lanes->expect(bytes);
+    all += bytes;
+  }
+  session_->lanes->expect(all);
+}
+
 Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
   if (wanted.empty()) return ok();
   TRY(auto items, items_of(wanted, staged_.missing));
   const u64 total = staged_.wanted_bytes;
   PhaseTimer timer(*run_->dispatcher, target_->name, Phase::transfer, &outcome_.seconds);
-  TRY(const protocol::Endpoint::Put put, session_->endpoint->put());
-  Delivery delivery{put, {Phase::transfer, 0, wanted.size(), 0, total}, pacer()};
-  const auto road = choose_deltas(items, [&](protocol::Endpoint::Put& into, Buffer pack) { return deliver(into, pack, delivery); });
+  Delivery delivery{.put = open_put(), .at = {Phase::transfer, 0, wanted.size(), 0, total}};
+  const auto road = choose_deltas(items, [&](Lanes::Put& into, Buffer pack) { return deliver(into, std::move(pack), delivery); });
+  expect(items);
   auto deltas = road ? std::async(std::launch::async, [&] { return road->run(); }) : std::future<Result<DeltaCounts>>();
   for (const auto& [place, list] : items) TRY_STATUS(place != nullptr ? pull_from(*place, list, delivery) : put_made(list, delivery));
-  TRY(const PutReply written, delivery.put.finish({}, run_->stop));
+  TRY(const Lanes::Put::Done written, delivery.put->finish());
   if (road) TRY_STATUS(deltas.get());
-  if (road || !staged_.missing.empty()) TRY_STATUS(pull_lacking(delivery));
+  if (road || !staged_.missing.empty() || written.arrived == Arrived::some || delivery.arrived == Arrived::some) TRY_STATUS(pull_lacking(delivery));
   outcome_.bytes_read += total;
   outcome_.bytes_written += written.bytes_written;
   timer.finish(wanted.size(), total);

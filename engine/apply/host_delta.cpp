@@ -65,19 +65,22 @@ std::unique_ptr<DeltaRoad> HostJob::choose_deltas(std::map<Source*, std::vector<
   for (const Changed& file : changed) is_taken[file.item.want] = true;
   for (auto& [place, list] : items) std::erase_if(list, [&](const PullItem& item) { return is_taken[item.want]; });
   std::erase_if(items, [](const auto& one) { return one.second.empty(); });
-  return std::make_unique<DeltaRoad>(*run_, *session_->endpoint, roads, std::move(changed), std::move(deliver));
+  return std::make_unique<DeltaRoad>(*run_, *session_->endpoint, roads, std::move(changed), [this] { return open_put(); }, std::move(deliver));
 }
 
-/// What was built, now or before a cut, may have become another content: of that all comes again, once.
+/// What was built, now or before a cut, may have become another content: of that all comes again, once. And what was lost with a
+/// connection, as often as one is lost.
 Result<void> HostJob::pull_lacking(Delivery& delivery) {
   constexpr int kRoundsMax = 3;  // what is left of it, all of it, and what then fails has told why
-  for (int round = 0; round < kRoundsMax; ++round) {
+  for (int round = 0; round < kRoundsMax;) {
     TRY(const format::LackReply lack, session_->endpoint->lack(run_->stop));
     if (lack.wanted.empty()) return ok();
     TRY(const auto items, items_of(lack.wanted, lack.missing));
-    TRY(delivery.put, session_->endpoint->put());
+    delivery.put = open_put();
+    delivery.arrived = Arrived::all;
     for (const auto& [place, list] : items) TRY_STATUS(place != nullptr ? pull_from(*place, list, delivery) : put_made(list, delivery));
-    TRY_STATUS(delivery.put.finish({}, run_->stop));
+    TRY(const Lanes::Put::Done written, delivery.put->finish());
+    if (written.arrived == Arrived::all && delivery.arrived == Arrived::all) ++round;
   }
   return ok();
 }

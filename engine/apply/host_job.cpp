@@ -330,8 +330,8 @@ Result<void> HostJob::apply() {
 
 void HostJob::account() {
   if (!session_ || !session_->endpoint) return;
-  outcome_.bytes_up = session_->endpoint->bytes_sent();
-  outcome_.bytes_down = session_->endpoint->bytes_received();
+  outcome_.bytes_up = session_->lanes->bytes_sent();
+  outcome_.bytes_down = session_->lanes->bytes_received();
   for (const Source* place : places())
     if (!place->place().host.is_local && !is_on_same_host(place)) outcome_.bytes_down += place->bytes_received();
 }

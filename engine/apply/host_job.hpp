@@ -82,14 +82,16 @@ class HostJob {
   Result<void> transfer(const std::vector<u32>& wanted);
   /// An open put, and how far it is.
   struct Delivery {
-    protocol::Endpoint::Put put;
+    std::unique_ptr<Lanes::Put> put;
     format::Progress at;
-    protocol::Pacer pacer;
+    std::atomic<Arrived> arrived = Arrived::all;
     std::mutex mutex = {};  // at, and what is counted with it: changed files go beside the others
   };
   protocol::Pacer pacer();
   Result<void> pull_from(Source& place, const std::vector<format::PullItem>& items, Delivery& delivery);
-  Result<void> deliver(protocol::Endpoint::Put& put, ByteView pack, Delivery& delivery);
+  std::unique_ptr<Lanes::Put> open_put() { return std::make_unique<Lanes::Put>(*session_->lanes, run_->stop, pacer()); }
+  void expect(const std::map<Source*, std::vector<format::PullItem>>& items);
+  Result<void> deliver(Lanes::Put& put, Buffer pack, Delivery& delivery);
   std::unique_ptr<DeltaRoad> choose_deltas(std::map<Source*, std::vector<format::PullItem>>& items, DeltaRoad::Deliver deliver);
   Result<void> pull_lacking(Delivery& delivery);
   Result<std::map<Source*, std::vector<format::PullItem>>> items_of(const std::vector<u32>& wanted, const std::vector<format::SegmentRange>& missing) const;

@@ -103,6 +103,30 @@ ScanRequest scan_request(const Run& run, const std::string& path, const ScanAsk&
 
 }  // namespace
 
+namespace {
+
+/// Further connections go where the first one went, ask nobody, and wait in line with others that begin with the same hop.
+std::unique_ptr<Lanes> lanes_of(Run& run, const Session& session, const transport::Connected& connected) {
+  const bool is_by_ssh = connected.transport == "libssh" || connected.transport == "openssh";
+  if (!is_by_ssh || connected.has_asked) return std::make_unique<Lanes>(*session.endpoint);
+  transport::Options options = run.transport;
+  options.batch = true;
+  options.ask = {};
+  options.address = connected.address;
+  const transport::Host& host = session.host;
+  const std::string hop = host.jump.empty() ? fmt::format("{}:{}", host.host, host.port) : host.jump.substr(0, host.jump.find(','));
+  auto opener = [options = std::move(options), host](const std::string& name, const std::string& secret, std::stop_token stop) -> Result<std::unique_ptr<protocol::Endpoint>> {
+    TRY(transport::Connected further, transport::connect(host, options, protocol::first_join(name), stop));
+    auto endpoint = std::make_unique<protocol::Endpoint>(std::move(further.channel), further.stderr_text, options.agent_digest);
+    TRY_STATUS(endpoint->greet(stop));
+    TRY_STATUS(endpoint->join(secret, stop));
+    return endpoint;
+  };
+  return std::make_unique<Lanes>(*session.endpoint, std::move(opener), run.lane_gate, hop);
+}
+
+}  // namespace
+
 Result<Session> open_session(Run& run, const manifest::Host& host, const std::string& path, const ScanAsk& ask,
                              const std::string& event_host) {
   Session session;
@@ -118,6 +142,7 @@ Result<Session> open_session(Run& run, const manifest::Host& host, const std::st
   session.transport = connected.transport;
   session.detail = connected.detail;
   session.endpoint = std::make_unique<protocol::Endpoint>(std::move(connected.channel), connected.stderr_text, run.transport.agent_digest);
+  session.lanes = lanes_of(run, session, connected);
   TRY_STATUS(session.endpoint->greet(run.stop));
   connecting.finish();
   PhaseTimer scanning(*run.dispatcher, event_host, Phase::scan, nullptr);

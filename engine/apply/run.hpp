@@ -11,6 +11,7 @@
 #include <envsync/engine.hpp>
 
 #include "apply/dispatcher.hpp"
+#include "apply/lanes.hpp"
 #include "apply/pace.hpp"
 #include "apply/together.hpp"
 #include "manifest/manifest.hpp"
@@ -38,6 +39,7 @@ struct Run {
   std::mutex trees_mutex;                   // what is kept in trees
   std::optional<store::TreeCache> trees;
   std::shared_ptr<Pace> pace;                // of all hosts together; null: unlimited
+  std::shared_ptr<LaneGate> lane_gate = std::make_shared<LaneGate>();
   std::shared_ptr<Together> together;       // where all hosts swap or none
   std::mutex accept_mutex;                  // what follows
   std::vector<bool> accept_used;            // by entry of the manifest's `accept`: some host's plan had what it takes
@@ -67,6 +69,7 @@ struct Session {
   std::string name;                          // of the host, as the manifest has it
   transport::Host host;
   std::unique_ptr<protocol::Endpoint> endpoint;
+  std::unique_ptr<Lanes> lanes;              // the endpoint's, and more where they help
   format::ScanReply scan;
   std::string transport, detail;
 };

@@ -36,7 +36,7 @@ class Source {
   Session& session() { return *session_; }
   const Session& session() const { return *session_; }
   /// Channel bytes from it so far.
-  u64 bytes_received() const { return session_ ? session_->endpoint->bytes_received() : 0; }
+  u64 bytes_received() const { return session_ ? session_->lanes->bytes_received() : 0; }
 
  private:
   Result<Session> open();

@@ -120,6 +120,13 @@ Buffer PackBuilder::finish(int level) && {
   return std::move(bytes_);
 }
 
+u64 raw_bytes_of(ByteView pack) {
+  constexpr std::size_t kBefore = 8, kField = 4;
+  if (pack.size() < kBefore + kField) return 0;
+  ByteView in = pack.subspan(kBefore);
+  return *take_le<u32>(in);
+}
+
 Result<OpenPack> decode_pack(Buffer encoded) {
   ByteView in = encoded;
   TRY(const Header header, take_header(in));

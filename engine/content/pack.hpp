@@ -49,6 +49,9 @@ class PackBuilder {
   std::size_t piece_count_, pieces_ = 0, at_;
 };
 
+/// Uncompressed bytes of a pack, by its header, which nobody has checked yet.
+u64 raw_bytes_of(ByteView pack);
+
 /// Pieces and their content in order: `bytes` from `front`.
 struct OpenPack {
   std::vector<Piece> pieces;

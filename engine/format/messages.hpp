@@ -245,6 +245,8 @@ struct LanesReply { std::string name; bool operator==(const LanesReply&) const =
 /// it and before any other, with the secret.
 struct JoinRequest { std::string name, secret; bool operator==(const JoinRequest&) const = default; };
 struct JoinReply { bool operator==(const JoinReply&) const = default; };
+/// Over a further connection: packs of the pull that is request `pull` of the control connection come over this one, too.
+struct HelpRequest { u32 pull = 0; bool operator==(const HelpRequest&) const = default; };
 /// What of the wanted contents has not come, once every put is over; those that are open are ended first.
 struct LackRequest { bool operator==(const LackRequest&) const = default; };
 struct LackReply {
@@ -256,7 +258,7 @@ struct LackReply {
 
 using Request = std::variant<ScanRequest, TreeRequest, PullRequest, StageRequest, PutRequest, SealRequest, CommitRequest,
                              AbandonRequest, AdoptRequest, RecordsRequest, PruneRequest, FilesRequest, ProbeRequest, SumsRequest, LibrariesRequest,
-                             LanesRequest, JoinRequest, LackRequest, DeltaRequest>;
+                             LanesRequest, JoinRequest, LackRequest, HelpRequest, DeltaRequest>;
 struct BlobReply { bool operator==(const BlobReply&) const = default; };   // what was asked for came as blob frames
 using Reply = std::variant<BlobReply, ScanReply, StageReply, PutReply, SealReply, CommitReply, AbandonReply, AdoptReply,
                            RecordsReply, PruneReply, FilesReply, ProbeReply, SumsReply, LibrariesReply, LanesReply, JoinReply, LackReply>;

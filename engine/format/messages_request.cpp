@@ -201,6 +201,7 @@ ProbeRequest take(Door& door, const wire::ProbeRequest& in) {
 }
 
 void put(wire::Request& out, const LanesRequest& r) { out.mutable_lanes()->set_secret(r.secret); }
+void put(wire::Request& out, const HelpRequest& r) { out.set_help(r.pull); }
 void put(wire::Request& out, const LackRequest&) { out.mutable_lack(); }
 void put(wire::Request& out, const JoinRequest& r) {
   out.mutable_join()->set_name(r.name);
@@ -230,6 +231,7 @@ Request take(Door& door, const wire::Request& in) {
     case wire::Request::kJoin: return JoinRequest{door.text(in.join().name(), "name", kNameBytesMax), door.text(in.join().secret(), "secret", kSecretBytesMax)};
     case wire::Request::kLack: return LackRequest{};
     case wire::Request::kDelta: return take(door, in.delta());
+    case wire::Request::kHelp: return HelpRequest{in.help()};
     case wire::Request::KIND_NOT_SET: break;
   }
   door.refuse("kind", "is absent");

@@ -32,6 +32,7 @@ struct Endpoint::State {
   Result<void> check_hello(const Frame& frame) const;
   template <class T>
   Result<T> expect(Result<Reply> reply);
+  Result<void> take_packs(u32 number, u64 window, const PackSink& sink, std::stop_token stop);
   template <class T>
   Result<T> call(const Request& request, const ProgressSink& progress, std::stop_token stop);
 };
@@ -192,17 +193,13 @@ Result<void> Endpoint::join(const std::string& secret, std::stop_token stop) {
   return why;
 }
 
-Result<void> Endpoint::pull(const PullRequest& request, const std::vector<PullItem>& items, const PackSink& sink,
-                            std::stop_token stop) {
-  TRY(const u32 number, state_->ask(request));
-  Connection& connection = state_->connection;
+Result<void> Endpoint::State::take_packs(u32 number, u64 window, const PackSink& sink, std::stop_token stop) {
   const auto give_up = [&](Error error) -> Result<void> {
     (void)connection.send(FrameType::cancel, number, {});
     connection.close(number);
-    return state_->explain(std::move(error));
+    return explain(std::move(error));
   };
-  (void)connection.send_stream(number, encode_pull_items(items), stop);
-  if (auto granted = connection.grant(number, kCreditWindow); !granted) return give_up(std::move(granted).error());
+  if (auto granted = connection.grant(number, window); !granted) return give_up(std::move(granted).error());
   for (;;) {
     auto frame = connection.next(number, stop);
     if (!frame) return give_up(std::move(frame).error());
@@ -218,7 +215,7 @@ Result<void> Endpoint::pull(const PullRequest& request, const std::vector<PullIt
     if (auto taken = sink(std::move(frame->payload)); !taken) return give_up(std::move(taken).error());
     if (auto granted = connection.grant(number, bytes); !granted) return give_up(std::move(granted).error());
   }
-  TRY_STATUS(state_->expect<BlobReply>(state_->answer(number, {}, stop)));
+  TRY_STATUS(expect<BlobReply>(answer(number, {}, stop)));
   return ok();
 }
 
@@ -234,6 +231,19 @@ Result<Bytes> Endpoint::delta(const DeltaRequest& request, ByteView list, std::s
   }
   TRY_STATUS(state_->expect<BlobReply>(state_->answer(number, {}, stop)));
   return bytes;
+}
+
+Result<void> Endpoint::pull(const PullRequest& request, const std::vector<PullItem>& items, const PackSink& sink,
+                            std::stop_token stop, const std::function<void(u32 number)>& is_open) {
+  TRY(const u32 number, state_->ask(request));
+  if (is_open) is_open(number);
+  (void)state_->connection.send_stream(number, encode_pull_items(items), stop);
+  return state_->take_packs(number, kCreditWindow, sink, std::move(stop));
+}
+
+Result<void> Endpoint::help_pull(u32 number, const PackSink& sink, std::stop_token stop) {
+  TRY(const u32 own, state_->ask(HelpRequest{number}));
+  return state_->take_packs(own, kBlobMax, sink, std::move(stop));
 }
 
 Result<Endpoint::Put> Endpoint::put() {

@@ -49,7 +49,11 @@ class Endpoint {
 
   /// Streams packs of the items to the sink, which returns when the pack is taken: that is the back-pressure.
   using PackSink = std::function<Result<void>(Buffer pack)>;
-  Result<void> pull(const format::PullRequest&, const std::vector<format::PullItem>&, const PackSink&, std::stop_token);
+  /// `is_open` is told the request's number before anything comes.
+  Result<void> pull(const format::PullRequest&, const std::vector<format::PullItem>&, const PackSink&, std::stop_token,
+                    const std::function<void(u32 number)>& is_open = {});
+  /// Takes packs of a pull that goes on over the control connection; each pack comes once.
+  Result<void> help_pull(u32 number, const PackSink&, std::stop_token);
   /// An open put: packs go in with send(), finish() waits until all are written.
   class Put {
    public:

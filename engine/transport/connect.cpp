@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Starts the program that leads to a host, then the agent there, uploading it where it is missing.
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 
 #include <fcntl.h>
@@ -259,12 +260,25 @@ Result<Connected> connect_by_ssh(const Host& host, const Options& options, const
   if (!fit.beyond.empty()) return connect_by_program(host, options, start, resolved, fmt::format("ssh_config says '{}', which libssh does not honour", fit.beyond));
   // Its channels were used after their end: no server that is not trusted should be able to make use of that unasked.
   if (has_choice && !has_sound_libssh()) return connect_by_program(host, options, start, resolved, "this machine's libssh lacks security fixes");
-  auto link = LibsshLink::prepare(host, options, std::move(fit.login));
+  const auto has_asked = std::make_shared<std::atomic<bool>>(false);
+  Options watched = options;
+  if (options.ask)
+    watched.ask = [ask = options.ask, has_asked](const Prompt& prompt) {
+      if (prompt.kind != Prompt::Kind::yes_no) *has_asked = true;
+      return ask(prompt);
+    };
+  auto link = LibsshLink::prepare(host, watched, std::move(fit.login));
   if (!link && has_choice) return connect_by_program(host, options, start, resolved, link.error().what);
   if (!link) return std::move(link).error();
   auto connected = (*link)->connect(!may_ask(options), start.stop);
   if (start.stop.stop_requested()) return stopped(host);
-  if (connected) return connect_by_libssh(host, options, start, std::move(*link));
+  if (connected) {
+    const std::string address = (*link)->address();
+    TRY(Connected through, connect_by_libssh(host, options, start, std::move(*link)));
+    through.address = address;
+    through.has_asked = *has_asked;
+    return through;
+  }
   if (has_choice && (*link)->program_may_help() && connected.error().code == ErrorCode::auth_failed)
     return connect_by_program(host, options, start, resolved, "libssh found no way to log in");
   return std::move(connected).error();

@@ -24,6 +24,12 @@ std::string text_of(int saved_errno) {
   return text ? text : fmt::format("error {}", saved_errno);
 }
 
+std::string numeric(const struct addrinfo& address) {
+  std::array<char, 128> host{};
+  if (::getnameinfo(address.ai_addr, address.ai_addrlen, host.data(), host.size(), nullptr, 0, NI_NUMERICHOST) != 0) return {};
+  return host.data();
+}
+
 std::string shown(const struct addrinfo& address) {
   std::array<char, 128> host{}, port{};
   if (::getnameinfo(address.ai_addr, address.ai_addrlen, host.data(), host.size(), port.data(), port.size(), NI_NUMERICHOST | NI_NUMERICSERV) != 0)
@@ -68,12 +74,13 @@ Result<Dialled> dial_tcp(const Host& host, const Options& options, const Login& 
   hints.ai_family = login.family;
   hints.ai_socktype = SOCK_STREAM;
   struct addrinfo* found = nullptr;
-  if (const int code = ::getaddrinfo(login.host.c_str(), fmt::format("{}", login.port).c_str(), &hints, &found); code != 0) return no_name(host, login, code);
+  const std::string& name = options.address.empty() ? login.host : options.address;
+  if (const int code = ::getaddrinfo(name.c_str(), fmt::format("{}", login.port).c_str(), &hints, &found); code != 0) return no_name(host, login, code);
   const std::unique_ptr<struct addrinfo, decltype(&::freeaddrinfo)> all(found, ::freeaddrinfo);
   Error error(ErrorCode::connect_failed, fmt::format("cannot reach '{}': no TCP connection", host.name));
   for (const struct addrinfo* address = found; address; address = address->ai_next) {
     auto fd = connect_to(*address, wake, deadline_in(login.timeout));
-    if (fd) return Dialled{std::move(*fd), nullptr, shown(*address)};
+    if (fd) return Dialled{std::move(*fd), nullptr, shown(*address), numeric(*address)};
     if (fd.error().code == ErrorCode::interrupted) return std::move(fd).error();
     error.causes.push_back(fmt::format("{}: {}", shown(*address), fd.error().what));
     error.sys_errno = fd.error().sys_errno;
@@ -93,7 +100,7 @@ Result<Dialled> dial_by(const Host& host, const Login& login, bool own_group) {
   const int flags = ::fcntl(ends.first.get(), F_GETFL);
   ::fcntl(ends.first.get(), F_SETFL, flags | O_NONBLOCK);
   errors.write.reset();
-  return Dialled{std::move(ends.first), std::unique_ptr<Proxy>(new Proxy{std::move(*child), Drain(std::move(errors.read))}), "the program on the way there"};
+  return Dialled{std::move(ends.first), std::unique_ptr<Proxy>(new Proxy{std::move(*child), Drain(std::move(errors.read))}), "the program on the way there", {}};
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct Dialled {
   os::Fd socket;                  // non-blocking
   std::unique_ptr<Proxy> proxy;   // where a program leads there
   std::string peer;               // "10.0.0.5 port 22", or the program
+  std::string address;            // "10.0.0.5"; empty where a program leads there
 };
 /// `own_group`: the program cannot ask on the terminal.
 Result<Dialled> dial(const Host&, const Options&, const Login&, bool own_group, int wake);

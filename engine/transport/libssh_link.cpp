@@ -162,6 +162,7 @@ Result<void> LibsshLink::connect(bool own_group, const std::stop_token& stop) {
   const std::stop_callback on_stop(stop, [this] { wake(); });
   TRY(Dialled dialled, dial(host_, options_, login_, own_group, wake_.get()));
   peer_ = dialled.peer;
+  address_ = dialled.address;
   proxy_ = std::move(dialled.proxy);
   const socket_t fd = dialled.socket.get();
   if (ssh_options_set(session_, SSH_OPTIONS_FD, &fd) != SSH_OK) return in_step("libssh takes no socket", Error(ErrorCode::connect_failed, ssh_get_error(session_)));

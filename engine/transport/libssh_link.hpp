@@ -42,6 +42,7 @@ class LibsshLink {
   void wake() const noexcept;
   const Login& login() const { return login_; }
   const std::shared_ptr<BoundedText>& words() const { return words_; }
+  const std::string& address() const { return address_; }
 
   /// Calls a non-blocking operation until it stops asking for more time.
   template <class Operation>
@@ -72,7 +73,7 @@ class LibsshLink {
   ssh_session session_ = nullptr;
   os::Fd wake_;
   std::unique_ptr<Proxy> proxy_;
-  std::string peer_;
+  std::string peer_, address_;
   std::shared_ptr<BoundedText> words_ = std::make_shared<BoundedText>();  // what the far side wrote to stderr
   bool program_may_help_ = false;
 };

@@ -57,6 +57,7 @@ struct Options {
   bool batch = false;                 // BatchMode: never prompt
   Seconds connect_timeout{30};
   Asker ask;                          // may be empty. The ssh program asks by itself, on its terminal
+  std::string address;                // where the host's name led before: a further connection goes there and nowhere else
   std::shared_ptr<HostKeyPins> pins = std::make_shared<HostKeyPins>();
 };
 
@@ -67,6 +68,8 @@ struct Connected {
   bool agent_uploaded = false;
   std::string transport;              // "local", "libssh", "openssh", "command"
   std::string detail;                 // "aes128-gcm asked for", why not libssh, ...
+  std::string address;                // numeric; empty where a program led there
+  bool has_asked = false;             // a person was asked for a secret
   /// What the transport's program wrote to stderr so far; for causes. Thread-safe.
   std::function<std::string()> stderr_text;
 };

@@ -53,6 +53,7 @@ inline std::vector<format::Request> sample_requests() {
       LanesRequest{.secret = "00ff"},
       JoinRequest{.name = "envsync-1f", .secret = "00ff"},
       LackRequest{},
+      HelpRequest{.pull = 7},
   };
 }
 
