@@ -171,9 +171,7 @@ std::string HostJob::layers_text() const {
 /// Contents that the target does not have and cannot read on its own host.
 u64 HostJob::bytes_to_send() const {
   if (is_rollback()) return 0;
-  std::unordered_set<content::ContentId, content::ContentIdHash> held;
-  for (const tree::Entry& entry : observed_.entries())
-    if (const tree::File* file = entry.file()) held.insert(file->content());
+  auto held = tree::held_contents(observed_, plan_->changes);
   u64 bytes = 0;
   for (const tree::Change& change : plan_->changes) {
     const tree::File* file = change.to != nullptr ? change.to->file() : nullptr;

@@ -21,6 +21,14 @@ bool is_refusal(ErrorCode code) {
   return exit_code == 13 || exit_code == 14 || exit_code == 11;
 }
 
+constexpr std::size_t kFewPaths = 64;
+
+std::vector<tree::RelPath> changed_paths(const tree::Tree& from, const tree::Tree& to, const tree::ComparePolicy& policy) {
+  std::vector<tree::RelPath> paths;
+  for (const tree::Change& change : tree::diff(from, to, policy)) paths.push_back((change.to != nullptr ? change.to : change.from)->path);
+  return paths;
+}
+
 std::string trimmed(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
   return text;
@@ -124,11 +132,16 @@ Result<std::vector<std::string>> HostJob::describe_drift() {
 /// The distributions of both sides; where their texts cannot be read, names alone tell what changes.
 void HostJob::read_packages(const tree::Tree& wanted) {
   if (wanted.root(run_->policy()) == session_->scan.root) return;
-  // RECORDs of 100,000 rows on each side: side by side.
-  const auto reading = std::async(std::launch::async, [this] {
-    if (auto before = texts_here(observed_)) before_ = python::DistributionSet::read(observed_, *before, environment_root());
+  const std::vector<tree::RelPath> changed = changed_paths(observed_, wanted, run_->policy());
+  // RECORDs of 100,000 rows on each side: side by side, and only those of use where little changes.
+  const bool is_little = layers_.empty() && changed.size() <= kFewPaths && run_->manifest->invariants.record != manifest::RecordRule::all;
+  const auto read = [&](const tree::Tree& tree, const python::SmallFiles& texts) {
+    return is_little ? python::DistributionSet::read_about(tree, texts, environment_root(), changed) : python::DistributionSet::read(tree, texts, environment_root());
+  };
+  const auto reading = std::async(std::launch::async, [&, this] {
+    if (auto before = texts_here(observed_)) before_ = read(observed_, *before);
   });
-  if (auto after = texts_of_wanted(wanted)) after_ = python::DistributionSet::read(wanted, *after, environment_root());
+  if (auto after = texts_of_wanted(wanted)) after_ = read(wanted, *after);
   reading.wait();
 }
 

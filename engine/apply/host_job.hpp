@@ -53,6 +53,7 @@ class HostJob {
   bool relocates() const;
   Result<const tree::Tree*> relocated_source();
   Result<void> find_in_source();
+  content::Digest key_of_findings(const tree::Tree& tree, const std::vector<tree::RelPath>& path_files) const;
   Source* provider_of(const tree::RelPath& path) const;
   tree::RelPath path_there(const tree::RelPath& path) const;
   Result<void> find_same_hosts();

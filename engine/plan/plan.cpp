@@ -21,14 +21,6 @@ using tree::Entry;
 using tree::RelPath;
 using tree::Tree;
 
-/// Contents that a tree holds, each once.
-std::unordered_set<content::ContentId, content::ContentIdHash> contents_of(const Tree& tree) {
-  std::unordered_set<content::ContentId, content::ContentIdHash> contents;
-  for (const Entry& entry : tree.entries())
-    if (const tree::File* file = entry.file()) contents.insert(file->content());
-  return contents;
-}
-
 /// The directory in which a change shows: itself for a directory whose metadata changes, else its parent.
 RelPath place_of(const Change& change) {
   const Entry& entry = change.to != nullptr ? *change.to : *change.from;
@@ -72,9 +64,8 @@ PathLine line_of(const Change& change) {
 }
 
 void count_changes(HostPlan& plan, const Tree& observed) {
-  const auto held = contents_of(observed);
+  auto held = tree::held_contents(observed, plan.changes);
   tree::StagedSpace needed;
-  std::unordered_set<content::ContentId, content::ContentIdHash> counted;
   for (const Change& change : plan.changes) {
     plan.paths.push_back(line_of(change));
     switch (change.kind) {
@@ -88,7 +79,7 @@ void count_changes(HostPlan& plan, const Tree& observed) {
     if (file == nullptr) continue;
     // Every changed file is a new inode, be its content there already or not.
     needed.add_file(file->size);
-    if (!held.contains(file->content()) && counted.insert(file->content()).second) plan.bytes_wanted += file->size;
+    if (held.insert(file->content()).second) plan.bytes_wanted += file->size;
   }
   // Directories below the commit root are made anew; what stays in them is linked.
   for (const Entry& entry : plan.desired.entries())
@@ -123,8 +114,10 @@ Tree desired_tree(const Tree& wanted, const Tree& observed, const manifest::Sett
   const bool keeps_owners = settings.owner == manifest::OwnerRule::agent;
   const tree::Owner usual = observed.entries().front().owner;
   std::vector<Entry> entries(wanted.entries().begin(), wanted.entries().end());
+  auto at = observed.entries().begin();
   for (Entry& entry : entries) {
-    const Entry* there = observed.find(entry.path);
+    while (at != observed.entries().end() && at->path < entry.path) ++at;
+    const Entry* there = at != observed.entries().end() && at->path == entry.path ? &*at : nullptr;
     if (keeps_owners) entry.owner = there != nullptr ? there->owner : usual;
     if (!keeps_mtimes || entry.file() == nullptr || there == nullptr || there->file() == nullptr) continue;
     if (tree::same_content(*there, entry) && tree::same_metadata(*there, entry, policy)) entry.mtime_ns = there->mtime_ns;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "python/distribution_set.hpp"
 
+#include "python/site_packages.hpp"
 #include "python/text.hpp"
 #include "tree/exclude.hpp"
 
 #include <array>
+#include <cstring>
 #include <unordered_map>
 
 #include <fmt/format.h>
@@ -23,12 +25,14 @@ struct Reader {
   std::string_view root;
   EntryIndex entries;
   bool lib64_is_lib = false;
+  const std::vector<std::string>* about = nullptr;  // only of paths with these ends; `entries` is then empty
 
   const std::string* text(const tree::RelPath& folder, std::string_view name) const {
     const auto found = files.find(folder.child(name).bytes());
     return found == files.end() ? nullptr : &found->second;
   }
   std::optional<std::size_t> entry(const tree::RelPath& path) const {
+    if (about != nullptr) return tree.index_of(path);
     const auto found = entries.find(path.bytes());
     return found == entries.end() ? std::nullopt : std::optional(found->second);
   }
@@ -95,9 +99,40 @@ void settle_duplicates(const Reader& reader, Installed& out) {
   out.owned = std::move(owned);
 }
 
+std::size_t find_in(std::string_view text, std::string_view what, std::size_t from = 0) {
+  const void* at = ::memmem(text.data() + from, text.size() - from, what.data(), what.size());
+  return at == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(at) - text.data());
+}
+
+/// Rows with detours (a//b, a/./b, a/c/../b) end as other paths than they spell; "../../../bin/x" does not.
+bool has_detours(std::string_view record) {
+  constexpr std::string_view kUp = "/../";
+  if (find_in(record, "//") != std::string_view::npos || find_in(record, "/./") != std::string_view::npos) return true;
+  for (std::size_t at = find_in(record, kUp); at != std::string_view::npos; at = find_in(record, kUp, at + 1)) {
+    const std::string_view before = record.substr(0, at);
+    const bool is_up = before.ends_with("..") && (before.size() == 2 || std::string_view("/\n\"").find(before[before.size() - 3]) != std::string_view::npos);
+    if (!is_up) return true;
+  }
+  return false;
+}
+
+/// False where no row can be of a path that ends in one of these. CSV may spell a quotation mark in another way.
+bool may_list(std::string_view record, const std::vector<std::string>& ends) {
+  const auto is_in = [&](const std::string& end) { return end.find('"') != std::string::npos || find_in(record, end) != std::string_view::npos; };
+  return std::ranges::any_of(ends, is_in) || has_detours(record);
+}
+
+/// What of a path every row about it spells: its name, and the folder's below a site, whose own name no row has.
+std::string end_of(const tree::RelPath& path) {
+  const tree::RelPath folder = path.parent();
+  return folder.is_root() || is_site(folder) ? std::string(path.name()) : fmt::format("{}/{}", folder.name(), path.name());
+}
+
 void read_record(const Reader& reader, Installed& out) {
   const std::string* text = reader.text(out.about.folder, "RECORD");
-  if (text == nullptr) {
+  if (reader.about != nullptr && text != nullptr && !may_list(*text, *reader.about)) {
+    // nothing to learn of it
+  } else if (text == nullptr) {
     out.unreadable = "no RECORD";
   } else {
     Record record = parse_record(*text);
@@ -140,7 +175,7 @@ void own_bytecode(const Reader& reader, std::vector<Installed>& all) {
   std::unordered_map<std::size_t, std::vector<std::size_t>> bytecode;  // of a source
   for (std::size_t i = 0; i < reader.tree.entries().size(); ++i) {
     const tree::Entry& entry = reader.tree.entries()[i];
-    if (entry.file() == nullptr) continue;
+    if (entry.file() == nullptr || !(entry.path.bytes().ends_with(".pyc") || entry.path.bytes().ends_with(".pyo"))) continue;
     const auto source = source_of(entry.path);
     const auto found = source ? reader.entry(*source) : std::nullopt;
     if (found) bytecode[*found].push_back(i);
@@ -196,12 +231,25 @@ std::vector<tree::RelPath> wanted_small_files(const tree::Tree& tree) {
   return out;
 }
 
-DistributionSet DistributionSet::read(const tree::Tree& tree, const SmallFiles& files, std::string_view root) {
-  Reader reader{.tree = tree, .files = files, .root = root, .entries = {}, .lib64_is_lib = false};
-  reader.entries.reserve(tree.entries().size());
-  for (std::size_t i = 0; i < tree.entries().size(); ++i) reader.entries.emplace(tree.entries()[i].path.bytes(), i);
-  if (const auto lib64 = reader.entries.find("lib64"); lib64 != reader.entries.end()) {
-    const tree::Symlink* link = tree.entries()[lib64->second].symlink();
+DistributionSet DistributionSet::read(const tree::Tree& tree, const SmallFiles& files, std::string_view root) { return read(tree, files, root, nullptr); }
+
+DistributionSet DistributionSet::read_about(const tree::Tree& tree, const SmallFiles& files, std::string_view root, const std::vector<tree::RelPath>& paths) {
+  std::vector<std::string> ends;
+  for (const tree::RelPath& path : paths) {
+    ends.push_back(end_of(path));
+    if (const auto source = source_of(path)) ends.push_back(end_of(*source));
+  }
+  return read(tree, files, root, &ends);
+}
+
+DistributionSet DistributionSet::read(const tree::Tree& tree, const SmallFiles& files, std::string_view root, const std::vector<std::string>* about) {
+  Reader reader{.tree = tree, .files = files, .root = root, .entries = {}, .lib64_is_lib = false, .about = about};
+  if (about == nullptr) {
+    reader.entries.reserve(tree.entries().size());
+    for (std::size_t i = 0; i < tree.entries().size(); ++i) reader.entries.emplace(tree.entries()[i].path.bytes(), i);
+  }
+  if (const tree::Entry* lib64 = tree.find(*tree::RelPath::parse("lib64")); lib64 != nullptr) {
+    const tree::Symlink* link = lib64->symlink();
     reader.lib64_is_lib = link != nullptr && (link->target == "lib" || link->target == "lib/");
   }
   DistributionSet out;

@@ -59,6 +59,9 @@ class DistributionSet {
   /// Borrows the tree, which must outlive it. Files that the map lacks count as absent. `root`: the environment's absolute path,
   /// for absolute rows.
   static DistributionSet read(const tree::Tree& tree, const SmallFiles& files, std::string_view root = {});
+  /// As read(), for who asks of few paths: claims of other paths may be missing, and so may `owned`, `missing` and `refused` of
+  /// distributions that have none of these. RECORDs in which none of them can be are not parsed.
+  static DistributionSet read_about(const tree::Tree& tree, const SmallFiles& files, std::string_view root, const std::vector<tree::RelPath>& paths);
 
   const tree::Tree& tree() const { return *tree_; }
   const std::vector<Installed>& all() const { return all_; }  // sorted by name
@@ -76,6 +79,7 @@ class DistributionSet {
   std::vector<u32> effective_owners(std::size_t entry) const;
 
  private:
+  static DistributionSet read(const tree::Tree& tree, const SmallFiles& files, std::string_view root, const std::vector<std::string>* about);
   void add_claims();
 
   const tree::Tree* tree_ = nullptr;

@@ -102,18 +102,20 @@ void find_missing(const DistributionSet& set, const tree::Exclude* exclude, std:
 
 }  // namespace
 
-std::vector<Finding> lint(const DistributionSet& set, const LintContext& context) {
+std::vector<Finding> lint(const DistributionSet& set, const tree::Exclude* exclude) {
   std::vector<Finding> out;
   find_leftovers(set, out);
   find_twice(set, out);
   find_unreadable(set, out);
-  find_missing(set, context.exclude, out);
-  if (context.links_outside > 0) {
-    out.push_back({"shared_inodes", Severity::note, {},
-                   fmt::format("{} of {} files are hard links of files elsewhere, as uv makes them of its cache: whoever writes into one writes into the other; the target gets files of its own",
-                               context.links_outside, context.files)});
-  }
+  find_missing(set, exclude, out);
   return out;
+}
+
+std::optional<Finding> shared_inodes(u64 shared, u64 files) {
+  if (shared == 0) return std::nullopt;
+  return Finding{"shared_inodes", Severity::note, {},
+                 fmt::format("{} of {} files are hard links of files elsewhere, as uv makes them of its cache: whoever writes into one writes into the other; the target gets files of its own",
+                             shared, files)};
 }
 
 }  // namespace envsync::python

@@ -2,6 +2,7 @@
 // What is odd about an environment as it is, whatever the plan: warnings at most.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include <envsync/event.hpp>
@@ -11,14 +12,11 @@
 
 namespace envsync::python {
 
-struct LintContext {
-  const tree::Exclude* exclude = nullptr;  // by which the tree was scanned
-  u64 links_outside = 0;                   // files that share their inode with one outside the environment
-  u64 files = 0;
-};
-
 /// Leftovers of interrupted uninstalls, distributions that nobody can uninstall, rows without files, names that are installed twice,
-/// files that the exclude rules take from a distribution, hard links into an installer's cache.
-std::vector<Finding> lint(const DistributionSet& set, const LintContext& context);
+/// files that the exclude rules (null: none) take from a distribution.
+std::vector<Finding> lint(const DistributionSet& set, const tree::Exclude* exclude);
+
+/// Hard links into an installer's cache: `shared` of `files` share their inode with a file outside the environment.
+std::optional<Finding> shared_inodes(u64 shared, u64 files);
 
 }  // namespace envsync::python

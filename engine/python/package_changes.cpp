@@ -136,10 +136,7 @@ PackageChange kind_of(const Versions& from, const Versions& to, const std::strin
 PackageChanges package_changes(const tree::Tree& from, const tree::Tree& to, const std::vector<tree::Change>& changes) {
   const Versions from_versions = versions_of(from), to_versions = versions_of(to);
   Owners before(from_versions, changes), after(to_versions, changes);
-  std::unordered_set<content::ContentId, content::ContentIdHash> held;
-  for (const tree::Entry& entry : from.entries()) {
-    if (const tree::File* file = entry.file()) held.insert(file->content());
-  }
+  auto held = tree::held_contents(from, changes);
   struct Tally { u64 files = 0, bytes = 0; bool is_content_changed = false; };
   std::map<std::string, Tally> tallies;
   for (const tree::Change& change : changes) {

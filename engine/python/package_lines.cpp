@@ -41,9 +41,7 @@ PackageChange kind_of(const Versions& from, const Versions& to, const std::strin
 
 PackageChanges package_changes(const DistributionSet& from, const DistributionSet& to, const std::vector<tree::Change>& changes) {
   const Versions from_versions = versions_of(from), to_versions = versions_of(to);
-  std::unordered_set<content::ContentId, content::ContentIdHash> held;
-  for (const tree::Entry& entry : from.tree().entries())
-    if (const tree::File* file = entry.file()) held.insert(file->content());
+  auto held = tree::held_contents(from.tree(), changes);
   struct Tally { u64 files = 0, bytes = 0; bool is_content_changed = false; };
   std::map<std::string, Tally> tallies;
   for (const tree::Change& change : changes) {

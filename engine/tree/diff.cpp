@@ -86,6 +86,16 @@ std::vector<Change> diff(const Tree& from, const Tree& to, const ComparePolicy& 
   return changes;
 }
 
+std::unordered_set<content::ContentId, content::ContentIdHash> held_contents(const Tree& tree, const std::vector<Change>& changes) {
+  std::unordered_set<content::ContentId, content::ContentIdHash> asked, held;
+  for (const Change& change : changes)
+    if (const File* file = change.to != nullptr ? change.to->file() : nullptr) asked.insert(file->content());
+  if (asked.empty()) return held;
+  for (const Entry& entry : tree.entries())
+    if (const File* file = entry.file(); file != nullptr && asked.contains(file->content())) held.insert(file->content());
+  return held;
+}
+
 TreeDelta make_delta(const Tree& base, const Tree& result) {
   const Memberships base_groups = memberships(base), result_groups = memberships(result);
   TreeDelta delta{.base = base.full(), .result = result.full(), .put = {}, .gone = {}};

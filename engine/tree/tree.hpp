@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -94,6 +95,8 @@ struct Change {
 };
 /// In path order. A hard-link group whose membership differs shows as metadata changes of its members.
 std::vector<Change> diff(const Tree& from, const Tree& to, const ComparePolicy&);
+/// Of the contents that the changes ask for: those that `tree` has somewhere.
+std::unordered_set<content::ContentId, content::ContentIdHash> held_contents(const Tree& tree, const std::vector<Change>& changes);
 /// Equal by the policy, link groups aside.
 bool same_metadata(const Entry& a, const Entry& b, const ComparePolicy&);
 bool same_content(const Entry& a, const Entry& b);

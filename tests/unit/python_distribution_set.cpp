@@ -156,3 +156,25 @@ TEST_CASE("the wanted small files are those of dist-infos that are there") {
                                                                      *tree::RelPath::parse(site("a-1.dist-info/entry_points.txt"))});
   CHECK(there.set().all()[0].scripts.size() == 1);
 }
+
+TEST_CASE("who asks of few paths hears the same of them, however rows spell them") {
+  auto there = test::environment({{"a", "1", {"a/x.py=1", "top.py=1", "/bin/run=1"}}, {"b", "1", {"b/x.py=1", "a/x.py=1"}}, {"c", "1", {"c/\"q\".py=1"}}});
+  const std::vector<tree::RelPath> paths{*tree::RelPath::parse(site("a/x.py")), *tree::RelPath::parse(site("top.py")), *tree::RelPath::parse("bin/run")};
+  const std::vector<tree::RelPath> quoted{*tree::RelPath::parse(site("c/\"q\".py"))};
+  const auto claims = [](const DistributionSet& set, const std::vector<tree::RelPath>& of) {
+    Lines out;
+    for (const tree::RelPath& path : of)
+      for (const DistributionSet::Claim& claim : set.claims(*set.tree().index_of(path))) out.push_back(fmt::format("{} {}", path.name(), set.all()[claim.distribution].name()));
+    return out;
+  };
+  const auto about = [&](const std::vector<tree::RelPath>& of) { return DistributionSet::read_about(there.tree, there.files, {}, of); };
+  CHECK(claims(about(paths), paths) == Lines{"x.py a", "x.py b", "top.py a", "run a"});
+  CHECK(claims(about(quoted), quoted) == Lines{"\"q\".py c"});
+  for (const std::string_view row : {"a//x.py,,\n", "./a/x.py,,\n", "a/./x.py,,\n", "a/y/../x.py,,\n", "../site-packages/a/x.py,,\n"}) {
+    there.files[site("b-1.dist-info/RECORD")] = std::string(row);
+    CHECK(claims(about(paths), paths) == Lines{"x.py a", "x.py b", "top.py a", "run a"});
+  }
+  there.files[site("b-1.dist-info/RECORD")] = "b/x.py,,\n";
+  CHECK(claims(about(paths), paths) == Lines{"x.py a", "top.py a", "run a"});
+  CHECK(about(paths).all()[1].owned.size() < there.set().all()[1].owned.size());
+}
