@@ -60,13 +60,20 @@ format::RecordInfo info_of(const store::RecordHead& head) {
 
 void Session::save_cache(Root& root) {
   if (!root.cache.changed()) return;
-  if (root.state) {
-    if (root.state->exists()) (void)root.state->save_cache(root.cache);
-    return;
-  }
+  if (root.state && root.state->exists()) (void)root.state->save_cache(root.cache);
+}
+
+void Session::save_source_cache() {
   const std::string folder = os::cache_folder();
-  if (folder.empty()) return;
-  if (auto dir = os::open_dir_absolute(folder)) (void)root.cache.save(*files_, dir->get(), source_cache_name(root.path));
+  Bytes encoded;
+  std::string name;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!root_ || root_->state || !root_->cache.changed() || folder.empty()) return;
+    encoded = root_->cache.encode();
+    name = source_cache_name(root_->path);
+  }
+  if (auto dir = os::open_dir_absolute(folder)) (void)os::replace_cache_file(*files_, dir->get(), name, encoded);
 }
 
 Result<void> Session::open_source(Call call, Root& root, ScanReply& reply) {
@@ -288,7 +295,8 @@ Result<Reply> Session::on(Call call, const ScanRequest& request) {
     TRY_STATUS(open_source(call, root, reply));
     TRY_STATUS(scan_root(call, root, reply));
   }
-  save_cache(root);
+  if (root.state) save_cache(root);
+  else after_reply([this] { save_source_cache(); });
   // What the walk needed goes back to the system: the agent may live on for a long transfer.
   ::malloc_trim(0);
   reply.seconds = Seconds(std::chrono::steady_clock::now() - began).count();

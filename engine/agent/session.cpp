@@ -31,6 +31,17 @@ void Session::handle(Call call, ByteView payload) {
   if (reply) (void)call.connection->send(protocol::FrameType::reply, call.number, encode(*reply));
   else (void)call.connection->send(protocol::FrameType::error, call.number, encode(reply.error()));
   call.connection->close(call.number);
+  std::vector<std::function<void()>> later;
+  {
+    const std::lock_guard lock(later_mutex_);
+    later.swap(later_);
+  }
+  for (const std::function<void()>& work : later) work();
+}
+
+void Session::after_reply(std::function<void()> work) {
+  const std::lock_guard lock(later_mutex_);
+  later_.push_back(std::move(work));
 }
 
 Result<Reply> Session::dispatch(Call call, const Request& request) {
@@ -76,7 +87,7 @@ Result<Reply> Session::on(Call call, const TreeRequest& request) {
       tree = *root_->recorded_view;
     } else {
       tree = root_->scan.tree;
-      trees_.keep(root_->path, tree, tree.full());
+      after_reply([this, path = root_->path, tree] { trees_.keep(path, tree, tree.full()); });
     }
   }
   tree::Tree base;

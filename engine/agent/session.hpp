@@ -3,6 +3,7 @@
 // different requests run in threads of their own; those that change the session take its mutex.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -88,11 +89,14 @@ class Session {
   Result<void> make_state();
   Result<store::Begin> begin_of(const format::StageRequest& request, const tree::TreeDelta& delta, std::vector<store::HostFolder> folders) const;
   store::StepSink steps(Call call);
+  /// What need not be done before the reply is sent.
+  void after_reply(std::function<void()> work);
   void send_progress(Call call, const format::Progress& progress);
   Result<store::Transaction*> staged();
   Result<Bytes> chunk_lists(ByteView blob, delta::Grain grain, int root_fd, std::stop_token stop);
   Result<Bytes> delta_step(const format::DeltaRequest& request, ByteView blob, int root_fd, std::stop_token stop);
   void save_cache(Root& root);
+  void save_source_cache();
 
   os::Files* files_;                  // outlives this
   Joins* joins_;                      // outlives this
@@ -103,6 +107,8 @@ class Session {
   FineCuts fine_cuts_;                // of the bases, for the copies that come next
   std::optional<Root> root_;
   std::optional<store::Transaction> transaction_;
+  std::mutex later_mutex_;            // later_
+  std::vector<std::function<void()>> later_;
 };
 
 /// The environment's own words about its interpreter, read beneath `root_fd` and on this host.

@@ -85,7 +85,7 @@ void keep_findings(Run& run, const std::string& label, const content::Digest& ke
     put_string(all, finding.file);
     put_string(all, finding.what);
   }
-  (void)os::replace_file(*run.files, dir->get(), file_name(label), format::seal_file(kMagic, kVersion, all), 0600);
+  (void)os::replace_cache_file(*run.files, dir->get(), file_name(label), format::seal_file(kMagic, kVersion, all));
 }
 
 }  // namespace envsync::apply

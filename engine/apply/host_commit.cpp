@@ -52,11 +52,8 @@ Result<void> HostJob::stage() {
   outcome_.guarantee = staged_.guarantee;
   outcome_.bytes_read += staged_.bytes_read;
   outcome_.bytes_written += staged_.bytes_written;
-  {
-    // What the target has from now on, so that its tree need not travel next time.
-    const std::lock_guard lock(run_->trees_mutex);
-    run_->trees->keep(fmt::format("{}:{}:observed", target_->name, session_->scan.path), plan_->desired, delta.result);
-  }
+  // What the target has from now on, so that its tree need not travel next time.
+  run_->keep_tree(fmt::format("{}:{}:observed", target_->name, session_->scan.path), plan_->desired);
   if (!staged_.in_use.empty() && run_->manifest->invariants.in_use == manifest::InUseRule::refuse) {
     Error error{ErrorCode::in_use, fmt::format("'{}' on {} is in use and invariants.in_use is refuse", session_->scan.path, target_->name)};
     for (std::size_t i = 0; i < std::min(kShownMax, staged_.in_use.size()); ++i) error.causes.push_back(staged_.in_use[i]);

@@ -152,13 +152,20 @@ Result<Session> open_session(Run& run, const manifest::Host& host, const std::st
   return session;
 }
 
+void Run::keep_tree(std::string label, tree::Tree tree) {
+  const std::lock_guard lock(keeping_mutex);
+  keeping.push_back(std::async(std::launch::async, [this, label = std::move(label), tree = std::move(tree)] {
+    // TreeCache reads and writes whole files by rename: only keeping needs the mutex, for its sweep.
+    const std::lock_guard writing(trees_mutex);
+    trees->keep(label, tree, tree.full());
+  }));
+}
+
 Result<tree::Tree> fetch_tree(Run& run, Session& session, const TreeRequest& what, const content::Digest& full) {
   const std::string label = fmt::format("{}:{}:{}", session.name, session.scan.path, what.kind == TreeKind::observed ? "observed" : what.kind == TreeKind::record ? "record" : what.kind == TreeKind::ground ? "ground" : "view");
   TreeRequest request = what;
-  // TreeCache reads and writes whole files by rename: only keeping needs the mutex, for its sweep.
   if (auto held = run.trees->find(full)) {
-    const std::lock_guard lock(run.trees_mutex);
-    run.trees->keep(label, *held, full);
+    run.keep_tree(label, *held);
     return std::move(*held);
   }
   if (const auto last = run.trees->last(label)) request.bases.push_back(*last);
@@ -167,8 +174,7 @@ Result<tree::Tree> fetch_tree(Run& run, Session& session, const TreeRequest& wha
   if (!base) return Error{ErrorCode::protocol, "the agent sent a difference to a tree that was not named"};
   TRY(tree::Tree tree, tree::apply_delta(*base, delta));
   if (delta.result != full) return Error{ErrorCode::protocol, "the agent sent another tree than the one asked for"};
-  const std::lock_guard lock(run.trees_mutex);
-  run.trees->keep(label, tree, full);
+  run.keep_tree(label, tree);
   return tree;
 }
 

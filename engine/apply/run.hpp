@@ -45,6 +45,11 @@ struct Run {
   std::vector<bool> accept_used;            // by entry of the manifest's `accept`: some host's plan had what it takes
   std::size_t plans = 0;
 
+  std::mutex keeping_mutex;                 // keeping
+  std::vector<std::future<void>> keeping;   // trees on their way to the cache; the run ends when they are there
+
+  /// Into `trees`, in a thread of its own.
+  void keep_tree(std::string label, tree::Tree tree);
   tree::ComparePolicy policy() const { return manifest->compare_policy(); }
 };
 

@@ -51,7 +51,7 @@ void save(Run& run, const std::string& label, const std::vector<WantedText>& wan
   Bytes all;
   for (const WantedText& one : wanted)
     if (const auto text = texts.find(one.content); text != texts.end()) put_string(all, text->second);
-  (void)os::replace_file(*run.files, dir->get(), file_name(label), seal_file(kMagic, kVersion, content::compress(all, kLevel)), 0600);
+  (void)os::replace_cache_file(*run.files, dir->get(), file_name(label), seal_file(kMagic, kVersion, content::compress(all, kLevel)));
 }
 
 /// Files of more than one segment come in pieces.

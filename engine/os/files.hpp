@@ -124,6 +124,8 @@ class PosixFiles final : public Files {
 
 /// Writes `bytes` to `rel` by a sibling temporary file, fsync and rename: readers see the old file or the new.
 Result<void> replace_file(Files&, int at, const std::string& rel, ByteView bytes, u32 mode);
+/// As replace_file() with mode 0600, but for a cache: not synced. A power cut may leave an empty file, which its reader must know for one.
+Result<void> replace_cache_file(Files&, int at, const std::string& rel, ByteView bytes);
 /// Deletes everything below and including `rel`, never crossing a mount nor following a link; folders that are closed to their
 /// owner are opened first. Absent: success. On an error part of the tree is gone.
 Result<void> remove_tree(Files&, int at, const std::string& rel);

@@ -127,17 +127,27 @@ class TreeRemover {
 
 }  // namespace
 
-Result<void> replace_file(Files& files, int at, const std::string& rel, ByteView bytes, u32 mode) {
+namespace {
+
+enum class Durable : bool { no, yes };
+
+Result<void> replace(Files& files, int at, const std::string& rel, ByteView bytes, u32 mode, Durable durable) {
   const std::string temporary = fmt::format("{}.tmp-{}", rel, random_token().substr(0, 8));
   TRY(const Fd file, files.create(at, temporary, mode));
   ScopeGuard remove([&] { static_cast<void>(files.unlink(at, temporary)); });
   TRY_STATUS(files.write_at(file.get(), 0, bytes, temporary));
   // DURABILITY: the bytes before the name, else a power cut leaves an empty file under it.
-  TRY_STATUS(files.fsync(file.get(), temporary));
+  if (durable == Durable::yes) TRY_STATUS(files.fsync(file.get(), temporary));
   TRY_STATUS(files.rename(at, temporary, at, rel));
   remove.dismiss();
   return ok();
 }
+
+}  // namespace
+
+Result<void> replace_file(Files& files, int at, const std::string& rel, ByteView bytes, u32 mode) { return replace(files, at, rel, bytes, mode, Durable::yes); }
+
+Result<void> replace_cache_file(Files& files, int at, const std::string& rel, ByteView bytes) { return replace(files, at, rel, bytes, 0600, Durable::no); }
 
 Result<void> remove_tree(Files& files, int at, const std::string& rel) {
   if (is_self(rel)) return resolve_error(EINVAL, "delete", rel);

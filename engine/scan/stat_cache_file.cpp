@@ -136,7 +136,7 @@ StatCache StatCache::load(int at, const std::string& rel) {
 }
 
 Result<void> StatCache::save(os::Files& files, int at, const std::string& rel) const {
-  return os::replace_file(files, at, rel, encode(), 0600);
+  return os::replace_cache_file(files, at, rel, encode());
 }
 
 }  // namespace envsync::scan

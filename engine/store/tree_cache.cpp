@@ -48,11 +48,7 @@ void TreeCache::keep(const std::string& label, const tree::Tree& tree, const con
 
 /// By a rename, so that a reader sees all or nothing; not synced: a file that a power cut left short fails its digest and is a miss.
 void TreeCache::write(const std::string& name, ByteView bytes) {
-  const std::string fresh = name + "." + os::random_token();
-  auto fd = files_->create(trees_.get(), fresh, 0600);
-  if (!fd) return;
-  const bool is_written = files_->write_at(fd->get(), 0, bytes, fresh).has_value() && files_->rename(trees_.get(), fresh, trees_.get(), name).has_value();
-  if (!is_written) (void)files_->unlink(trees_.get(), fresh);
+  (void)os::replace_cache_file(*files_, trees_.get(), name, bytes);
 }
 
 std::optional<content::Digest> TreeCache::last(const std::string& label) const {

@@ -116,9 +116,13 @@ std::optional<ComparePolicy> ComparePolicy::from_bits(u8 bits) {
 }
 
 Digest Tree::root(const ComparePolicy& p) const {
-  return digest_entries(entries_, kSeedOfRoot, p.bits(), {p.owner, p.mtime, p.xattrs, p.hardlinks, p.source_mtimes});
+  return digest_entries(entries(), kSeedOfRoot, p.bits(), {p.owner, p.mtime, p.xattrs, p.hardlinks, p.source_mtimes});
 }
 
-Digest Tree::full() const { return digest_entries(entries_, kSeedOfFull, 0xff, {true, true, true, true, true}); }
+Digest Tree::full() const {
+  if (!data_) return Digest{};
+  std::call_once(data_->is_full_known, [this] { data_->full = digest_entries(entries(), kSeedOfFull, 0xff, {true, true, true, true, true}); });
+  return data_->full;
+}
 
 }  // namespace envsync::tree

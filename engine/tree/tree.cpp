@@ -92,7 +92,8 @@ Result<Tree> Tree::from_sorted(std::vector<Entry> entries) {
     if (const auto wrong = wrong_with(entry)) return bad_tree(entry.path, *wrong);
   TRY_STATUS(check_order_and_parents(entries));
   TRY_STATUS(check_groups(entries));
-  tree.entries_ = std::move(entries);
+  tree.data_ = std::make_shared<Data>();
+  tree.data_->entries = std::move(entries);
   return tree;
 }
 
@@ -103,39 +104,40 @@ Result<Tree> Tree::from_unsorted(std::vector<Entry> entries) {
 }
 
 std::optional<std::size_t> Tree::index_of(const RelPath& path) const {
-  const Entry* found = lookup(entries_, path.bytes());
+  const Entry* found = lookup(entries(), path.bytes());
   if (found == nullptr) return std::nullopt;
-  return static_cast<std::size_t>(found - entries_.data());
+  return static_cast<std::size_t>(found - entries().data());
 }
 
-const Entry* Tree::find(const RelPath& path) const { return lookup(entries_, path.bytes()); }
+const Entry* Tree::find(const RelPath& path) const { return lookup(entries(), path.bytes()); }
 
 std::vector<std::size_t> Tree::below(const RelPath& path) const {
   std::vector<std::size_t> indexes;
   if (path.is_root()) {
-    indexes.resize(entries_.size());
+    indexes.resize(entries().size());
     std::iota(indexes.begin(), indexes.end(), std::size_t{0});
     return indexes;
   }
   if (const auto self = index_of(path)) indexes.push_back(*self);
   const std::string prefix = path.bytes() + '/';
-  auto at = std::ranges::lower_bound(entries_, std::string_view(prefix), {}, [](const Entry& e) { return std::string_view(e.path.bytes()); });
-  for (; at != entries_.end() && at->path.bytes().starts_with(prefix); ++at)
-    indexes.push_back(static_cast<std::size_t>(at - entries_.begin()));
+  const auto all = entries();
+  auto at = std::ranges::lower_bound(all, std::string_view(prefix), {}, [](const Entry& e) { return std::string_view(e.path.bytes()); });
+  for (; at != all.end() && at->path.bytes().starts_with(prefix); ++at)
+    indexes.push_back(static_cast<std::size_t>(at - all.begin()));
   return indexes;
 }
 
 u64 Tree::content_bytes() const {
   u64 total = 0;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const File* file = entries_[i].file();
+  for (std::size_t i = 0; i < entries().size(); ++i) {
+    const File* file = entries()[i].file();
     if (file != nullptr && (file->link_group == 0 || file->link_group == i + 1)) total += file->size;
   }
   return total;
 }
 
 u64 Tree::file_count() const {
-  return static_cast<u64>(std::ranges::count_if(entries_, [](const Entry& e) { return e.file() != nullptr; }));
+  return static_cast<u64>(std::ranges::count_if(entries(), [](const Entry& e) { return e.file() != nullptr; }));
 }
 
 }  // namespace envsync::tree

@@ -2,6 +2,8 @@
 // The value model: what an environment is, as sorted entries. No I/O.
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -60,7 +62,8 @@ struct ComparePolicy {
 };
 
 /// Sorted by the bytes of the path; begins with the root directory (path ""); every entry's parent is a directory
-/// of the tree; link groups point at files of equal size, digest and metadata.
+/// of the tree; link groups point at files of equal size, digest and metadata. A copy shares the entries, which stay where they are
+/// as long as one copy lives. Copies may be used by several threads.
 class Tree {
  public:
   Tree() = default;  // no entries: "absent"
@@ -68,8 +71,8 @@ class Tree {
   static Result<Tree> from_sorted(std::vector<Entry> entries);
   /// Sorts, renumbers link groups (any equal non-zero numbers form a group) and then checks.
   static Result<Tree> from_unsorted(std::vector<Entry> entries);
-  std::span<const Entry> entries() const { return entries_; }
-  bool is_absent() const { return entries_.empty(); }
+  std::span<const Entry> entries() const { return data_ ? std::span<const Entry>(data_->entries) : std::span<const Entry>(); }
+  bool is_absent() const { return !data_; }
   const Entry* find(const RelPath& path) const;
   std::optional<std::size_t> index_of(const RelPath& path) const;
   /// Entries of `path` and everything beneath it, in order. They are not contiguous in byte order ("a-b" lies
@@ -80,11 +83,16 @@ class Tree {
 
   /// The root digest: XXH3-128, seed 2; grammar in engine/FORMATS.md. Absent: the zero digest.
   Digest root(const ComparePolicy&) const;
-  /// Over everything an Entry holds: names a tree in a cache.
+  /// Over everything an Entry holds: names a tree in a cache. Computed once.
   Digest full() const;
 
  private:
-  std::vector<Entry> entries_;
+  struct Data {
+    std::vector<Entry> entries;
+    std::once_flag is_full_known;  // guards full
+    Digest full;
+  };
+  std::shared_ptr<Data> data_;     // entries never change: 86,000 of them take 25 MB
 };
 
 enum class ChangeKind : u8 { added, removed, content, metadata, type };
