@@ -106,11 +106,12 @@ Result<python::SmallFiles> HostJob::texts_here(const tree::Tree& tree) {
   return out;
 }
 
-Result<python::SmallFiles> HostJob::texts_of_wanted(const tree::Tree& wanted) {
-  if (!layers_.empty() || relocation_) return layered_.texts;
-  if (goal_.source == nullptr) return texts_here(wanted);
-  TRY(const python::SmallFiles* texts, goal_.source->texts(python::wanted_small_files(wanted)));
-  return *texts;
+/// Texts of the dist-infos of what the target should become. They live as long as this, or the source.
+Result<const python::SmallFiles*> HostJob::texts_of_wanted(const tree::Tree& wanted) {
+  if (!layers_.empty() || relocation_) return &layered_.texts;
+  if (goal_.source != nullptr) return goal_.source->texts(python::wanted_small_files(wanted));
+  TRY(layered_.texts, texts_here(wanted));
+  return &layered_.texts;
 }
 
 /// The place that has the content of a path of the desired tree; null: none but this target, or the controller itself.

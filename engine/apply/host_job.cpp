@@ -29,6 +29,14 @@ std::vector<tree::RelPath> changed_paths(const tree::Tree& from, const tree::Tre
   return paths;
 }
 
+/// Every one of the paths has in `to` the content that it has in `from`.
+bool has_same(const tree::Tree& from, const tree::Tree& to, const std::vector<tree::RelPath>& paths) {
+  return std::ranges::all_of(paths, [&](const tree::RelPath& path) {
+    const tree::Entry *here = from.find(path), *there = to.find(path);
+    return here != nullptr && there != nullptr && tree::same_content(*here, *there);
+  });
+}
+
 std::string trimmed(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
   return text;
@@ -138,10 +146,13 @@ void HostJob::read_packages(const tree::Tree& wanted) {
   const auto read = [&](const tree::Tree& tree, const python::SmallFiles& texts) {
     return is_little ? python::DistributionSet::read_about(tree, texts, environment_root(), changed) : python::DistributionSet::read(tree, texts, environment_root());
   };
+  const auto after = texts_of_wanted(wanted);
+  const bool is_same = after && has_same(observed_, wanted, python::wanted_small_files(observed_));
   const auto reading = std::async(std::launch::async, [&, this] {
-    if (auto before = texts_here(observed_)) before_ = read(observed_, *before);
+    if (is_same) before_ = read(observed_, **after);
+    else if (auto before = texts_here(observed_)) before_ = read(observed_, *before);
   });
-  if (auto after = texts_of_wanted(wanted)) after_ = read(wanted, *after);
+  if (after) after_ = read(wanted, **after);
   reading.wait();
 }
 

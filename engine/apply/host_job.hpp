@@ -71,7 +71,7 @@ class HostJob {
   Result<std::vector<std::string>> describe_drift();
   bool refuses_drift() const;
   Result<python::SmallFiles> texts_here(const tree::Tree& tree);
-  Result<python::SmallFiles> texts_of_wanted(const tree::Tree& wanted);
+  Result<const python::SmallFiles*> texts_of_wanted(const tree::Tree& wanted);
   void read_packages(const tree::Tree& wanted);
   Result<void> make_plan(const tree::Tree& wanted);
   Result<plan::Interpreter> probe_interpreter(const tree::Tree& wanted);

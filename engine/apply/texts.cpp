@@ -110,9 +110,16 @@ Result<python::SmallFiles> fetch_texts(Run& run, Session& session, const std::st
     TRY_STATUS(gatherer.finish(texts));
     save(run, kept, wanted, texts);
   }
+  // Most have one name; RECORDs take megabytes.
+  std::unordered_map<content::ContentId, std::size_t, content::ContentIdHash> names;
+  for (const WantedText& one : wanted) ++names[one.content];
   python::SmallFiles files;
-  for (const WantedText& one : wanted)
-    if (const auto text = texts.find(one.content); text != texts.end()) files.emplace(one.name, text->second);
+  for (const WantedText& one : wanted) {
+    const auto text = texts.find(one.content);
+    if (text == texts.end()) continue;
+    if (--names[one.content] == 0) files.emplace(one.name, std::move(text->second));
+    else files.emplace(one.name, text->second);
+  }
   return files;
 }
 

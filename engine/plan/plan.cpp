@@ -113,14 +113,28 @@ Tree desired_tree(const Tree& wanted, const Tree& observed, const manifest::Sett
   const bool keeps_mtimes = settings.mtime != manifest::MtimeRule::strict;
   const bool keeps_owners = settings.owner == manifest::OwnerRule::agent;
   const tree::Owner usual = observed.entries().front().owner;
-  std::vector<Entry> entries(wanted.entries().begin(), wanted.entries().end());
+  struct Kept { tree::Owner owner; i64 mtime_ns = 0; };
+  const auto kept = [&](const Entry& entry, const Entry* there) {
+    Kept out{entry.owner, entry.mtime_ns};
+    if (keeps_owners) out.owner = there != nullptr ? there->owner : usual;
+    if (!keeps_mtimes || entry.file() == nullptr || there == nullptr || there->file() == nullptr) return out;
+    if (tree::same_content(*there, entry) && tree::same_metadata(*there, entry, policy)) out.mtime_ns = there->mtime_ns;
+    return out;
+  };
+  // Mostly nothing differs in these, and no entry has to be copied.
+  std::vector<std::pair<std::size_t, Kept>> others;
   auto at = observed.entries().begin();
-  for (Entry& entry : entries) {
+  for (std::size_t i = 0; i < wanted.entries().size(); ++i) {
+    const Entry& entry = wanted.entries()[i];
     while (at != observed.entries().end() && at->path < entry.path) ++at;
-    const Entry* there = at != observed.entries().end() && at->path == entry.path ? &*at : nullptr;
-    if (keeps_owners) entry.owner = there != nullptr ? there->owner : usual;
-    if (!keeps_mtimes || entry.file() == nullptr || there == nullptr || there->file() == nullptr) continue;
-    if (tree::same_content(*there, entry) && tree::same_metadata(*there, entry, policy)) entry.mtime_ns = there->mtime_ns;
+    const Kept want = kept(entry, at != observed.entries().end() && at->path == entry.path ? &*at : nullptr);
+    if (want.owner != entry.owner || want.mtime_ns != entry.mtime_ns) others.emplace_back(i, want);
+  }
+  if (others.empty()) return wanted;
+  std::vector<Entry> entries(wanted.entries().begin(), wanted.entries().end());
+  for (const auto& [index, want] : others) {
+    entries[index].owner = want.owner;
+    entries[index].mtime_ns = want.mtime_ns;
   }
   auto tree = Tree::from_unsorted(std::move(entries));
   ENVSYNC_CHECK(tree.has_value());
