@@ -91,6 +91,42 @@ class EndSignal {
   bool is_set_ = false;
 };
 
+/// SIGTERM ends the session as a cut of its connection does: an agent of the same run that comes after this one asks for it.
+class EndBySignal {
+ public:
+  explicit EndBySignal(std::function<void()> end) {
+    sigset_t before;
+    ::pthread_sigmask(SIG_BLOCK, &terminate_, &before);  // for the thread, which inherits it
+    thread_ = std::jthread([this, end = std::move(end)](const std::stop_token& stop) {
+      int signal = 0;
+      if (::sigwait(&terminate_, &signal) == 0 && !stop.stop_requested()) end();
+    });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+  ~EndBySignal() {
+    thread_.request_stop();
+    ::pthread_kill(thread_.native_handle(), SIGTERM);  // to the thread alone, which waits for it
+  }
+  EndBySignal(const EndBySignal&) = delete;
+  EndBySignal& operator=(const EndBySignal&) = delete;
+
+  /// Before any thread is made.
+  static void block() {
+    const sigset_t terminate = terminate_set();
+    ::pthread_sigmask(SIG_BLOCK, &terminate, nullptr);
+  }
+
+ private:
+  static sigset_t terminate_set() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGTERM);
+    return set;
+  }
+  const sigset_t terminate_ = terminate_set();
+  std::jthread thread_;
+};
+
 }  // namespace
 
 int serve(std::unique_ptr<channel::Channel> channel, ByteView first, os::Files& files) {
@@ -113,6 +149,7 @@ int serve(std::unique_ptr<channel::Channel> channel, ByteView first, os::Files& 
         handlers.run([&, frame = std::move(frame)] { session.handle({&connection, frame.request}, frame.payload); });
       },
       [&] { end.set(); });
+  const EndBySignal by_signal([&] { connection.abort(); });
   end.wait();
   // The control connection is the session. A commit that was asked for is finished here, controller or not.
   joins.close();
@@ -134,6 +171,7 @@ int main(int argc, char** argv, os::Files& files) {
   }
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGHUP, SIG_IGN);
+  EndBySignal::block();
   os::raise_fd_limit();
   os::set_usual_umask();  // folders above a new environment are made as mkdir would
   // LIMIT: an agent stays near 96 MB. Handlers are threads that come and go: with an arena each, what they freed would stay with them.

@@ -136,7 +136,7 @@ Result<void> Session::open_wheels(Call call, Root& root, ScanReply& reply) {
 Result<void> Session::lock_target(Root& root, double wait_seconds, std::vector<std::string>& recovered) {
   const std::string holder = fmt::format("{} (run {}, agent {} on {})", root.request.operator_name, root.request.run,
                                          ::getpid(), os::hostname());
-  TRY(store::Lock lock, root.state->lock(holder, wait_seconds));
+  TRY(store::Lock lock, root.state->lock(holder, wait_seconds, root.request.run));
   root.lock = std::move(lock);
   TRY(store::Recovered done, store::recover(*root.state, *root.lock));
   recovered = std::move(done.done);

@@ -2,6 +2,7 @@
 // Locks, child processes and facts of this machine.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -52,6 +53,12 @@ Result<Child> spawn(const std::vector<std::string>& argv, const SpawnIo&, bool o
 struct PipePair { Fd read, write; };
 Result<PipePair> make_pipe();
 Result<std::pair<Fd, Fd>> make_socket_pair();
+
+/// This process in words that name no other one, however many come later: number, start, boot. Empty where the kernel does not tell.
+std::string process_token();
+/// Ends the process that a token names: SIGTERM, and SIGKILL where it is there after `patience` and `may_kill` says so. Returns once
+/// it is gone, or with false at the deadline. True where there is no such process.
+bool end_process(std::string_view token, Seconds patience, const std::function<bool()>& may_kill, Deadline deadline);
 
 std::string hostname();
 /// Changes with every boot; empty where the kernel does not tell.

@@ -73,11 +73,23 @@ Result<os::Fd> make_parents(os::Files& files, const std::string& parent) {
   return fd;
 }
 
-std::string read_lock_text(int state) {
-  auto text = os::read_small(state, kLockFile, kLockTextMax);
+/// Two lines: who holds it, for people; and its run and process, for an agent of the same run.
+struct LockText { std::string holder, run, process; };
+
+std::string encode(const LockText& text) { return fmt::format("{}\n{} {}\n", text.holder, text.run, text.process); }
+
+LockText read_lock_text(int state) {
+  const auto text = os::read_small(state, kLockFile, kLockTextMax);
   if (!text) return {};
-  while (!text->empty() && text->back() == '\n') text->pop_back();
-  return printable(*text);
+  const std::size_t end = std::min(text->find('\n'), text->size());
+  LockText out{printable(std::string_view(*text).substr(0, end)), {}, {}};
+  if (end == text->size()) return out;
+  const std::string line = text->substr(end + 1, text->find('\n', end + 1) - end - 1);
+  const std::size_t space = line.find(' ');
+  if (space == std::string::npos) return out;
+  out.run = line.substr(0, space);
+  out.process = line.substr(space + 1);
+  return out;
 }
 
 Result<os::Fd> open_lock_file(os::Files& files, int state) {
@@ -123,14 +135,25 @@ Result<State> State::open(os::Files& files, Place place, OpenMode mode) {
   return State(std::move(impl));
 }
 
-Result<Lock> State::lock(const std::string& holder_text, double wait_seconds) {
+void State::end_holder_of(const std::string& run, Deadline deadline) const {
+  constexpr Seconds kPatience{5};
+  const LockText text = read_lock_text(fd());
+  if (run.empty() || text.run != run || text.process.empty() || text.process == os::process_token()) return;
+  const auto may_kill = [this] {
+    const auto now = moment();
+    return !now || !now->committing;
+  };
+  (void)os::end_process(text.process, kPatience, may_kill, deadline);
+}
+
+Result<Lock> State::lock(const std::string& holder_text, double wait_seconds, const std::string& run) {
   ENVSYNC_CHECK(exists());
   // So much is always waited: a look at who holds the lock takes it for a moment, and the agent of a run that was killed needs
   // one to see that.
   constexpr double kLeastSeconds = 1;
   constexpr auto kPause = std::chrono::milliseconds(20);
   const Deadline deadline = deadline_in(Seconds(std::max(kLeastSeconds, wait_seconds)));
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
     auto opened = open_lock_file(files(), fd());
     if (!opened) return unwritable(std::move(opened).error(), place().path);
     os::Fd file = std::move(*opened);
@@ -141,14 +164,15 @@ Result<Lock> State::lock(const std::string& holder_text, double wait_seconds) {
       TRY(const auto ours, os::stat_fd(held->get()));
       if (named && named->ino == ours.ino) {
         TRY_STATUS(files().truncate(held->get(), 0));
-        TRY_STATUS(files().write_at(held->get(), 0, as_bytes(holder_text.substr(0, kLockTextMax)), kLockFile));
+        TRY_STATUS(files().write_at(held->get(), 0, as_bytes(encode({holder_text.substr(0, kLockTextMax / 2), run, os::process_token()})), kLockFile));
         return Lock(std::move(*held));
       }
     }
     if (std::chrono::steady_clock::now() >= deadline) break;
+    if (is_first) end_holder_of(run, deadline);
     std::this_thread::sleep_for(kPause);
   }
-  const std::string holder = read_lock_text(fd());
+  const std::string holder = read_lock_text(fd()).holder;
   return Error(ErrorCode::locked, fmt::format("'{}' is held by another run", printable(place().path)))
       .cause(holder.empty() ? "its holder left no name" : fmt::format("held by {}", holder))
       .hint("wait for it, or pass --lock-wait");
@@ -161,7 +185,7 @@ std::string State::lock_holder() const {
   if (!file) return {};
   const auto free = os::try_lock(std::move(*file));
   if (!free || *free) return {};
-  const std::string text = read_lock_text(fd());
+  const std::string text = read_lock_text(fd()).holder;
   return text.empty() ? "another run" : text;
 }
 

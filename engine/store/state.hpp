@@ -10,6 +10,7 @@
 #include <envsync/event.hpp>
 #include <envsync/result.hpp>
 
+#include "base/clock.hpp"
 #include "os/files.hpp"
 #include "scan/scan.hpp"
 #include "tree/tree.hpp"
@@ -80,7 +81,9 @@ class State {
   os::Files& files() const;
 
   /// Takes the lock, waiting at most `wait_seconds`; ErrorCode::locked names the holder. The lock goes with the object.
-  Result<Lock> lock(const std::string& holder_text, double wait_seconds);
+  /// `run`: where an agent of the same run holds it, whose connection was cut and who has not noticed, that one is ended; but not between
+  /// its exchange and its record.
+  Result<Lock> lock(const std::string& holder_text, double wait_seconds, const std::string& run = {});
   /// Who holds it now; empty: nobody.
   std::string lock_holder() const;
 
@@ -118,6 +121,7 @@ class State {
  private:
   struct Impl;
   explicit State(std::unique_ptr<Impl> impl);
+  void end_holder_of(const std::string& run, Deadline deadline) const;
   std::unique_ptr<Impl> impl_;
 };
 

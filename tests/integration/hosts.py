@@ -2,6 +2,7 @@
 """Other hosts over a real sshd: every way round, the agent's upload, keys, and several targets at once."""
 import os
 import pathlib
+import signal
 import sys
 import unittest
 
@@ -373,6 +374,38 @@ class Cuts(harness.Case):
                 self.assertEqual(process.wait(timeout=90), 0)
                 self.assertLess(wire.up, (60 << 20) + 3 * (9 << 20), "more was sent again than was on its way")
             self.assert_same_tree(self.src, self.dst)
+
+    def test_an_agent_that_hears_nothing_of_a_cut_is_ended_by_the_one_that_comes_after_it(self):
+        server = self.server("alpha")
+        self.make_source()
+        self.manifest(targets=["alpha"])
+        self.apply()
+        trees.write(self.src / trees.SITE / "alpha/large.bin", os.urandom(30 << 20))
+        with link.Link(server.port, rate=40e6, cut_after=10_000_000, quiet=True) as wire:
+            (self.root / "ssh_config").write_text(server.ssh_config(port=wire.port))
+            process = self.start("apply", str(self.manifest_file), "--set", "settings.retry_for=2m")
+            harness.wait_until(lambda: wire.cuts == 1, "the link is cut", 60)
+            holder = int((self.state_folder() / "lock").read_text().splitlines()[1].split()[1])
+            os.kill(holder, signal.SIGSTOP)  # it will never hear of its silence either, nor of SIGTERM
+            wire.mend()
+            self.assertEqual(process.wait(timeout=90), 0)
+            self.assertFalse(pathlib.Path(f"/proc/{holder}/exe").exists())
+        self.assert_same_tree(self.src, self.dst)
+
+    def test_the_agent_of_another_run_is_never_ended(self):
+        server = self.server("alpha")
+        self.make_source()
+        self.manifest(targets=["alpha"])
+        self.apply()
+        trees.write(self.src / trees.SITE / "alpha/large.bin", os.urandom(30 << 20))
+        with link.Link(server.port, rate=4e6) as wire:
+            (self.root / "ssh_config").write_text(server.ssh_config(port=wire.port))
+            process = self.start("apply", str(self.manifest_file))
+            harness.wait_until(lambda: wire.up > 2_000_000, "content is on its way", 60)
+            other = self.apply(rc=11)
+            self.assertEqual(other.outcome()["error"]["code"], "locked")
+            self.assertEqual(process.wait(timeout=90), 0)
+        self.assert_same_tree(self.src, self.dst)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@
         ... connect to link.port ...
         link.up, link.down      bytes towards the server and back, on all connections
 
-`rate` is bytes a second, for each way, shared by all connections. After `cut_after` bytes in all every connection is
+With `quiet` the server hears nothing of a cut, as where a cable is pulled. `rate` is bytes a second, for each way, shared by all connections. After `cut_after` bytes in all every connection is
 reset and the link refuses new ones until `mend()`; a link that is mended is not cut again.
 """
 import asyncio
@@ -20,14 +20,16 @@ BUFFER_SECONDS = 0.1
 
 
 class Link:
-    def __init__(self, target_port, rate=None, rtt=0.0, cut_after=None):
+    def __init__(self, target_port, rate=None, rtt=0.0, cut_after=None, quiet=False):
         self.target_port, self.rate, self.rtt, self.cut_after = target_port, rate, rtt, cut_after
+        self.quiet = quiet
         self.up = self.down = 0
         self.cuts = 0
         self.broken = False
         self.port = 0
         self._slot = {"up": 0.0, "down": 0.0}
         self._writers = set()
+        self._held = []
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -71,7 +73,7 @@ class Link:
         except OSError:
             self._reset(writer)
             return
-        self._writers |= {writer, far_writer}
+        self._writers |= {writer} if self.quiet else {writer, far_writer}
         ways = [asyncio.ensure_future(way) for way in (self._way("up", reader, far_writer), self._way("down", far_reader, writer))]
         try:
             await asyncio.gather(*ways)
@@ -81,8 +83,11 @@ class Link:
             for way in ways:
                 way.cancel()
             self._writers -= {writer, far_writer}
-            for end in (writer, far_writer):
-                end.close()
+            writer.close()
+            if self.quiet and self.broken:
+                self._held.append((far_reader, far_writer))
+            else:
+                far_writer.close()
 
     async def _way(self, name, reader, writer):
         queue = asyncio.Queue(QUEUE_PIECES)
