@@ -71,11 +71,22 @@ Result<Session> Source::open() {
   return session;
 }
 
+Source::~Source() {
+  // What runs uses all of this.
+  if (opened_.valid()) opened_.wait();
+  if (ahead_.valid()) ahead_.wait();
+}
+
 void Source::start() {
   opened_ = std::async(std::launch::async, [this] {
               auto session = open();
-              if (session) session_.emplace(std::move(*session));
-              else error_ = std::move(session).error();
+              if (!session) {
+                error_ = std::move(session).error();
+                return;
+              }
+              session_.emplace(std::move(*session));
+              // A tree that was never seen here will be asked for, as hardly a target has it. It travels while they are scanned.
+              if (!run_->trees->has(session_->scan.full)) ahead_ = std::async(std::launch::async, [this] { (void)fetched(); });
             }).share();
 }
 
@@ -97,9 +108,14 @@ Result<const format::ScanReply*> Source::scan() {
 }
 
 Result<const tree::Tree*> Source::tree() {
-  TRY(const format::ScanReply* scanned, scan());
+  TRY_STATUS(scan());
+  return fetched();
+}
+
+/// The session is there.
+Result<const tree::Tree*> Source::fetched() {
   const std::lock_guard lock(tree_mutex_);
-  if (!tree_) tree_.emplace(fetch_tree(*run_, *session_, {}, scanned->full));
+  if (!tree_) tree_.emplace(fetch_tree(*run_, *session_, {}, session_->scan.full));
   if (!*tree_) return tree_->error();
   return &**tree_;
 }

@@ -18,6 +18,7 @@ enum class Reading : u8 { environment, origin, base };
 class Source {
  public:
   Source(Run& run, manifest::Source place, Reading reading) : run_(&run), place_(std::move(place)), reading_(reading) {}
+  ~Source();
   /// Starts connecting and scanning in a thread of its own.
   void start();
   /// Itself; where its connection is over, another one that connects anew, the same for all who ask.
@@ -40,6 +41,7 @@ class Source {
 
  private:
   Result<Session> open();
+  Result<const tree::Tree*> fetched();
   Run* run_;  // outlives this
   manifest::Source place_;
   Reading reading_;
@@ -52,6 +54,7 @@ class Source {
   std::mutex texts_mutex_;  // texts_
   std::optional<Result<tree::Tree>> tree_;
   std::optional<Result<python::SmallFiles>> texts_;
+  std::future<void> ahead_;
 };
 
 }  // namespace envsync::apply

@@ -33,6 +33,11 @@ std::optional<tree::Tree> TreeCache::find(const content::Digest& full) const {
   return std::move(*tree);
 }
 
+bool TreeCache::has(const content::Digest& full) const {
+  const auto there = trees_ ? os::stat_if_exists(trees_.get(), full.hex()) : Result<std::optional<os::Stat>>(std::nullopt);
+  return there && *there;
+}
+
 void TreeCache::keep(const std::string& label, const tree::Tree& tree, const content::Digest& full) {
   if (!trees_) return;
   const std::string name = full.hex();

@@ -15,6 +15,8 @@ class TreeCache {
  public:
   /// `folder`: os::cache_folder(); empty: a cache that holds nothing.
   TreeCache(os::Files& files, const std::string& folder);
+  /// Whether find() has something to read.
+  bool has(const content::Digest& full) const;
   std::optional<tree::Tree> find(const content::Digest& full) const;
   /// Keeps the tree, and as the last one seen of `label` (such as "host:/path"). Older ones go beyond kTreesMax.
   /// `full` is the tree's full digest.
