@@ -2,7 +2,6 @@
 #include "apply/pace.hpp"
 
 #include <algorithm>
-#include <condition_variable>
 
 namespace envsync::apply {
 
@@ -14,11 +13,7 @@ Deadline Pace::next(std::size_t bytes, Deadline now) {
 }
 
 void Pace::take(std::size_t bytes, const std::stop_token& stop) {
-  const Deadline at = next(bytes, std::chrono::steady_clock::now());
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_until(lock, stop, at, [] { return false; });
+  (void)wait_until(next(bytes, std::chrono::steady_clock::now()), stop);
 }
 
 }  // namespace envsync::apply

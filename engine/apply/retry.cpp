@@ -2,7 +2,6 @@
 // A connection that is lost is made anew and the host is planned again: the stat caches make that cheap, and what had arrived lies in the
 // target's staging, from where the next attempt takes it.
 #include <algorithm>
-#include <condition_variable>
 
 #include <fmt/format.h>
 
@@ -13,15 +12,6 @@ namespace envsync::apply {
 namespace {
 
 constexpr Seconds kFirstPause{1}, kPauseMax{30};
-
-/// True where the pause passed, false at a stop.
-bool sleep(Seconds pause, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any never;
-  std::unique_lock lock(mutex);
-  never.wait_for(lock, stop, pause, [] { return false; });
-  return !stop.stop_requested();
-}
 
 /// A connection that was never there is not lost: a host that cannot be reached at all fails at once.
 bool may_go_on(const Run& run, const manifest::Host& host, const Goal& goal, const Outcome& outcome) {
@@ -63,7 +53,7 @@ Outcome mirror_host(Run& run, const manifest::Host& host, Goal goal) {
     if (!give_up) give_up = deadline_in(patience);
     if (deadline_in(pause) > *give_up) return outcome;
     tell(run, host, outcome, pause);
-    if (!sleep(pause, run.stop)) return outcome;
+    if (!wait_until(deadline_in(pause), run.stop)) return outcome;
     pause = std::min(pause * 2, kPauseMax);
     earlier = std::move(outcome);
     goal.is_retry = true;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 
 #include <envsync/types.hpp>
 
@@ -14,6 +15,9 @@ inline constexpr Deadline kNoDeadline = Deadline::max();
 inline Deadline deadline_in(Seconds s) {
   return std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(s);
 }
+
+/// Waits for a point in time; false where `stop` came first.
+bool wait_until(Deadline at, const std::stop_token& stop);
 
 class Clock {
  public:
