@@ -12,7 +12,7 @@ namespace envsync::apply {
 
 namespace {
 
-constexpr std::chrono::milliseconds kTick{200};
+constexpr std::chrono::milliseconds kTick{100};
 constexpr u64 kWatchFrom = 32u << 20;  // below, no second connection pays
 constexpr double kCpuFull = 0.9;
 
@@ -117,7 +117,7 @@ void Lanes::watch(const std::stop_token& stop) {
   Ramp ramp;
   Seconds active{}, waited_until{};
   auto before = std::chrono::steady_clock::now();
-  os::CpuTimes cpu_before = os::cpu_times();
+  Seconds cpu_before = os::cpu_time();
   for (;;) {
     {
       std::unique_lock lock(mutex_);
@@ -130,16 +130,16 @@ void Lanes::watch(const std::stop_token& stop) {
     const Seconds passed = std::min<Seconds>(now - before, 2 * kTick);
     before = now;
     active += passed;
-    const os::CpuTimes cpu = os::cpu_times();
+    const Seconds cpu = os::cpu_time();
     Ramp::Sight sight = look();
     const Seconds waited{sight.busy};
     sight.at = active;
     sight.busy = std::clamp((waited - waited_until) / passed, 0.0, 1.0);
-    sight.is_cpu_full = cpu.all > cpu_before.all && static_cast<double>(cpu.busy - cpu_before.busy) > kCpuFull * static_cast<double>(cpu.all - cpu_before.all);
+    sight.is_cpu_full = cpu - cpu_before > kCpuFull * os::cpu_count() * passed;
     waited_until = waited;
     cpu_before = cpu;
     if (ramp.has_settled()) return;
-    if (ramp.wants_more(sight)) open_one();
+    for (unsigned more = ramp.more(sight); more > 0 && open_one(); --more) {}
   }
 }
 

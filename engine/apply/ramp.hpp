@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How many connections to a host are worth having: one more is tried while the last one brought a tenth or more. Pure.
+// How many connections to a host are worth having: more are tried while the last ones brought a tenth or more. Pure.
 #pragma once
 
 #include <envsync/types.hpp>
@@ -22,20 +22,22 @@ class Ramp {
     double busy = 1;          // since the last sight: the part of the time in which this host was waited for, and no other
     bool is_cpu_full = false; // here, since the last sight
   };
-  /// Whether one more should be opened now.
-  bool wants_more(const Sight& sight);
+  /// How many more should be opened now: one, or as many as there are where the last brought nearly what the first ones did.
+  unsigned more(const Sight& sight);
   /// The last trial brought nothing.
   bool has_settled() const { return has_settled_; }
 
  private:
   void begin(const Sight& sight);
+  unsigned judge(const Sight& sight, double seconds);
   unsigned lanes_ = 0;       // of the window
   Sight from_{};             // where the window begins
   bool is_measuring_ = false;
   double busy_time_ = 0;
   bool was_cpu_full_ = false;
   Seconds last_{};
-  double rate_before_ = 0;   // wire bytes a second with one lane less
+  double rate_before_ = 0;   // wire bytes a second before the trial; 0: there was none
+  unsigned lanes_before_ = 0;
   bool has_settled_ = false;
 };
 

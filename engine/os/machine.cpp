@@ -118,24 +118,11 @@ std::string random_token() {
   return to_hex(bytes);
 }
 
-CpuTimes cpu_times() {
-  // cpu user nice system idle iowait irq softirq steal ...
-  constexpr std::size_t kName = 1, kIdle = 4, kWaiting = 5, kFields = 9;
-  const std::string text = read_whole("/proc/stat", 4096);
-  const std::string line = text.substr(0, text.find('\n'));
-  CpuTimes times;
-  std::size_t field = 0;
-  for (const std::string_view word : split(line, ' ')) {
-    if (word.empty()) continue;
-    u64 ticks = 0;
-    const bool is_number = std::from_chars(word.data(), word.data() + word.size(), ticks).ec == std::errc();
-    if (field >= kName && field < kFields && is_number) {
-      times.all += ticks;
-      if (field != kIdle && field != kWaiting) times.busy += ticks;
-    }
-    ++field;
-  }
-  return times;
+Seconds cpu_time() {
+  struct rusage used = {};
+  ::getrusage(RUSAGE_SELF, &used);
+  const auto seconds = [](const struct timeval& time) { return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec); };
+  return Seconds{seconds(used.ru_utime) + seconds(used.ru_stime)};
 }
 
 u32 cpu_count() {

@@ -74,9 +74,8 @@ void set_usual_umask();
 std::string random_token();
 /// Processors that this process may use, the cgroup's quota included.
 u32 cpu_count();
-/// Of this machine since it was started, in ticks; zeros where the system does not tell.
-struct CpuTimes { u64 busy = 0, all = 0; };
-CpuTimes cpu_times();
+/// What this process has used of processors so far.
+Seconds cpu_time();
 /// Whether /proc/cpuinfo lists a feature, as "aes".
 bool cpu_has(std::string_view feature);
 
