@@ -72,7 +72,7 @@ class Copier {
       }
     };
     for (const delta::Copy& copy : file.copies) {
-      if (!copy.by_chunk) {
+      if (!copy.by_chunk || copy.base == delta::Copy::kOwn) {
         add(copy.to, copy.from, copy.length, copy.base);
         continue;
       }
@@ -102,6 +102,17 @@ class Copier {
     return units;
   }
 
+  /// `fd` is that of base `open`.
+  Result<std::size_t> read_base(const Part& part, std::span<std::byte> into, os::Fd& fd, u32& open) const {
+    const std::string& path = plan_.bases[part.base].bytes();
+    if (open != part.base) {
+      auto opened = os::open_file(root_fd_, path);
+      fd = opened ? std::move(*opened) : os::Fd();
+      open = part.base;
+    }
+    return fd ? os::read_at(fd.get(), part.from, into, path) : Result<std::size_t>(std::size_t{0});
+  }
+
   Result<void> copy(u32 want, Unit unit) {
     u64 total = 0;
     for (const Part& part : unit) total += part.length;
@@ -111,13 +122,8 @@ class Copier {
     os::Fd fd;
     u32 open = ~u32{0};
     for (const Part& part : unit) {
-      const std::string& path = plan_.bases[part.base].bytes();
-      if (open != part.base) {
-        auto opened = os::open_file(root_fd_, path);
-        fd = opened ? std::move(*opened) : os::Fd();
-        open = part.base;
-      }
-      const auto got = fd ? os::read_at(fd.get(), part.from, std::span(bytes.begin() + filled, part.length), path) : Result<std::size_t>(std::size_t{0});
+      const std::span<std::byte> place(bytes.begin() + filled, part.length);
+      const auto got = part.base == delta::Copy::kOwn ? transaction_.read_begun(want, part.from, place) : read_base(part, place, fd, open);
       if (!got || *got != part.length) continue;
       pieces.push_back({want, part.to, part.length});
       filled += part.length;

@@ -68,8 +68,7 @@ std::vector<std::vector<delta::Found>> match_files(int root_fd, const std::vecto
     const std::string& path = question.path.bytes();
     const auto fd = os::open_file(root_fd, path);
     if (!fd) return;
-    const delta::NameIndex index(question.names);
-    if (auto found = index.find(reader(*fd, path, stop), question.ranges, grain)) recipes[order[i]] = std::move(*found);
+    if (auto found = delta::answer(reader(*fd, path, stop), question, grain)) recipes[order[i]] = std::move(*found);
   });
   return recipes;
 }

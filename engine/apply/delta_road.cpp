@@ -50,10 +50,11 @@ Result<void> DeltaRoad::run_large() {
   if (plans_.empty()) return ok();
   TRY_STATUS(match_coarse());
   if (roads_.fine) TRY_STATUS(match_fine());
-  auto copied = std::async(std::launch::async, [this] { return copy(); });
+  auto copied = std::async(std::launch::async, [this] { return copy(Of::bases); });
   auto pulled = pull();
   TRY_STATUS(copied.get());
-  return pulled;
+  TRY_STATUS(pulled);
+  return copy(Of::itself);  // of what the packs brought
 }
 
 Result<std::vector<delta::ChunkList>> DeltaRoad::base_chunks() {
@@ -154,13 +155,16 @@ Result<void> DeltaRoad::ask_source(Source& place, const std::vector<Plan*>& plan
     while (!plan.copies.empty() && plan.copies.back().to + plan.copies.back().length > size) plan.copies.pop_back();
     plan.copies = delta::intersect(plan.copies, plan.file->missing);
     plan.rest = delta::intersect(delta::left_over(plan.copies, size), plan.file->missing);
-    for (const delta::Copy& copy : plan.copies) counts_.copied_fine += copy.by_chunk ? copy.length : 0;
+    for (const delta::Copy& copy : plan.copies) {
+      if (copy.base == delta::Copy::kOwn) counts_.repeated += copy.length;
+      else if (copy.by_chunk) counts_.copied_fine += copy.length;
+    }
   }
   return ok();
 }
 
-Result<void> DeltaRoad::copy() {
-  delta::CopyPlan all{bases_, {}};
+Result<void> DeltaRoad::copy(Of of) {
+  delta::CopyPlan all{of == Of::bases ? bases_ : std::vector<tree::RelPath>(), {}};
   std::size_t steps = 0;
   const auto flush = [&]() -> Result<void> {
     if (all.files.empty()) return ok();
@@ -169,13 +173,16 @@ Result<void> DeltaRoad::copy() {
     steps = 0;
     return ok();
   };
-  for (Plan& plan : plans_) {
-    if (plan.copies.empty()) continue;
-    // LIMIT: a list of copies; the rest of a file that needs more comes whole in the end.
-    if (plan.copies.size() > delta::kNamesMax) plan.copies.resize(delta::kNamesMax);
-    if (steps + plan.copies.size() > delta::kNamesMax) TRY_STATUS(flush());
-    steps += plan.copies.size();
-    all.files.push_back({plan.file->item.want, std::move(plan.copies)});
+  for (const Plan& plan : plans_) {
+    std::vector<delta::Copy> copies;
+    for (const delta::Copy& copy : plan.copies)
+      if ((copy.base == delta::Copy::kOwn) == (of == Of::itself)) copies.push_back(copy);
+    if (copies.empty()) continue;
+    // LIMIT: a list of copies; a file that needs more is lacking in the end, and comes whole.
+    if (copies.size() > delta::kNamesMax) copies.resize(delta::kNamesMax);
+    if (steps + copies.size() > delta::kNamesMax) TRY_STATUS(flush());
+    steps += copies.size();
+    all.files.push_back({plan.file->item.want, std::move(copies)});
   }
   return flush();
 }

@@ -25,7 +25,7 @@ struct Changed {
 /// What became of the files that went this way, for `--explain`.
 struct DeltaCounts {
   u64 files = 0, bytes = 0;           // large ones
-  u64 copied_coarse = 0, copied_fine = 0, literal = 0;
+  u64 copied_coarse = 0, copied_fine = 0, repeated = 0, literal = 0;
   u64 small_files = 0, small_bytes = 0, small_sent = 0;
 };
 
@@ -43,7 +43,7 @@ class DeltaRoad {
  private:
   struct Plan {
     const Changed* file = nullptr;
-    std::vector<delta::Copy> copies;
+    std::vector<delta::Copy> copies;  // of bases, and of the file itself
     std::vector<delta::Range> rest;
     u32 base = 0;                     // of bases_
   };
@@ -56,7 +56,8 @@ class DeltaRoad {
   Result<void> match_fine();
   Result<void> fine_batch(std::span<Plan* const> plans);
   Result<void> ask_source(Source& place, const std::vector<Plan*>& plans, const std::map<u32, std::vector<u64>>& names);
-  Result<void> copy();
+  enum class Of : u8 { bases, itself };
+  Result<void> copy(Of of);
   Result<void> pull();
 
   Run* run_;                          // outlives this

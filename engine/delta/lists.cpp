@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "delta/lists.hpp"
 
+#include <array>
 #include <limits>
 
 #include <fmt/format.h>
@@ -198,13 +199,16 @@ Bytes encode_recipes(const std::vector<std::vector<Found>>& recipes) {
   put_varint(out, recipes.size());
   for (const auto& recipe : recipes) {
     put_varint(out, recipe.size());
-    u64 end = 0, first = 0;
+    u64 end = 0;
+    std::array<u64, 2> before{};
     for (const Found& found : recipe) {
+      u64& last = before[found.is_own ? 1 : 0];
       put_varint(out, found.to - end);
       put_varint(out, found.length);
-      put_varint(out, zigzag(static_cast<i64>(found.first) - static_cast<i64>(first)));
+      put_varint(out, found.is_own ? 1 : 0);
+      put_varint(out, zigzag(static_cast<i64>(found.from) - static_cast<i64>(last)));
       end = found.to + found.length;
-      first = found.first;
+      last = found.from;
     }
   }
   return content::compress(out, kLevel);
@@ -218,17 +222,20 @@ Result<std::vector<std::vector<Found>>> decode_recipes(ByteView bytes) {
   std::vector<std::vector<Found>> recipes(*count);
   std::size_t left = kNamesMax;
   for (auto& recipe : recipes) {
-    const auto size = take_count(in, 3, left);
+    const auto size = take_count(in, 4, left);
     if (!size) return damaged("recipes", "a count is larger than the list");
     left -= *size;
     recipe.reserve(*size);
-    u64 end = 0, first = 0;
+    u64 end = 0;
+    std::array<u64, 2> before{};
     for (std::size_t i = 0; i < *size; ++i) {
       const auto range = take_range(in, end);
-      const auto number = range ? take_near(in, first, kNamesMax) : std::nullopt;
-      if (!number) return damaged("recipes", "a step is none");
-      first = *number;
-      recipe.push_back({range->offset, range->length, narrow<u32>(first)});
+      const auto kind = range ? take_varint(in) : std::nullopt;
+      if (!kind || *kind > 1) return damaged("recipes", "a step is none");
+      const auto from = take_near(in, before[*kind], *kind == 1 ? kOffsetMax : kNamesMax);
+      if (!from) return damaged("recipes", "a step comes from nowhere");
+      before[*kind] = *from;
+      recipe.push_back({range->offset, range->length, *from, *kind == 1});
     }
   }
   if (!in.empty()) return damaged("recipes", "bytes follow the last one");
@@ -240,16 +247,17 @@ Bytes encode_copies(const CopyPlan& plan) {
   put_varint(out, plan.bases.size());
   for (const tree::RelPath& base : plan.bases) put_path(out, base);
   put_varint(out, plan.files.size());
-  std::vector<u64> ends(2 * plan.bases.size(), 0);
+  std::vector<u64> ends(2 * plan.bases.size() + 1, 0);
   for (const FileCopies& file : plan.files) {
     put_varint(out, file.want);
     put_varint(out, file.copies.size());
     u64 end = 0;
     for (const Copy& copy : file.copies) {
-      u64& before = ends[2 * copy.base + (copy.by_chunk ? 1 : 0)];
+      const std::size_t source = copy.base == Copy::kOwn ? 2 * plan.bases.size() : 2 * std::size_t{copy.base} + (copy.by_chunk ? 1 : 0);
+      u64& before = ends[source];
       put_varint(out, copy.to - end);
       put_varint(out, copy.length);
-      put_varint(out, 2 * u64{copy.base} + (copy.by_chunk ? 1 : 0));
+      put_varint(out, source);
       put_varint(out, zigzag(static_cast<i64>(copy.from) - static_cast<i64>(before)));
       before = copy.by_chunk ? copy.from : copy.from + copy.length;
       end = copy.to + copy.length;
@@ -269,7 +277,8 @@ std::optional<Copy> take_copy(ByteView& in, u64& end, std::vector<u64>& ends) {
   const auto from = take_near(in, before, by_chunk ? kNamesMax : kOffsetMax);
   if (!from) return std::nullopt;
   before = by_chunk ? *from : *from + range->length;
-  return Copy{range->offset, range->length, narrow<u32>(*source / 2), by_chunk, *from};
+  const u32 base = *source + 1 == ends.size() ? Copy::kOwn : narrow<u32>(*source / 2);
+  return Copy{range->offset, range->length, base, by_chunk, *from};
 }
 
 }  // namespace
@@ -287,7 +296,7 @@ Result<CopyPlan> decode_copies(ByteView bytes) {
   }
   const auto count = take_count(in, 2, kFilesMax);
   if (!count) return damaged("copies", "the count is larger than the list");
-  std::vector<u64> ends(2 * *bases, 0);
+  std::vector<u64> ends(2 * *bases + 1, 0);
   plan.files.resize(*count);
   std::size_t left = kNamesMax;
   for (FileCopies& file : plan.files) {

@@ -6,9 +6,11 @@
 //   files     := ( path:text ranges )*
 //   chunks    := ( count:varint length:varint *count name:u48 *count )*  of each file; without lengths where the side that cut keeps them
 //   questions := ( path:text ranges count:varint name:u48 *count )*      of each file: what of it is asked for, and the names at hand
-//   recipes   := ( count:varint ( gap:varint length:varint first:z )*count )*   of each question: what lies there, from which chunk on
+//   recipes   := ( count:varint ( gap:varint length:varint kind:varint from:z )*count )*   of each question: what lies there. kind 0: from which
+//                chunk on; 1: where in the same file; from: to the one before of that kind
 //   copies    := bases:( count:varint path:text * ) ( want:varint count:varint ( gap:varint length:varint source:varint from:z )*count )*
-//                source: twice the base's index, plus 1 where `from` counts chunks; from: to where the copy before of that source ended
+//                source: twice the base's index, plus 1 where `from` counts chunks; the index behind the last base is the file itself;
+//                from: to where the copy before of that source ended
 //   named     := ( number:varint path:text bytes:text )*
 //   strings   := bytes:text *
 //
@@ -47,17 +49,19 @@ struct Question {
 Bytes encode_questions(const std::vector<Question>& questions);
 Result<std::vector<Question>> decode_questions(ByteView bytes);
 
-/// `length` bytes at `to` are the chunks from number `first` on.
+/// `length` bytes at `to` are the chunks from number `from` on; or, of the file's own, those at `from`, which nothing else gives.
 struct Found {
   u64 to = 0, length = 0;
-  u32 first = 0;
+  u64 from = 0;
+  bool is_own = false;
   bool operator==(const Found&) const = default;
 };
 Bytes encode_recipes(const std::vector<std::vector<Found>>& recipes);
 Result<std::vector<std::vector<Found>>> decode_recipes(ByteView bytes);
 
-/// `length` bytes at `to` of a file are those at `from` of a base, or of its chunks from number `from` on.
+/// `length` bytes at `to` of a file are those at `from` of a base, or of its chunks from number `from` on. Base kOwn: of the file itself.
 struct Copy {
+  static constexpr u32 kOwn = ~u32{0};
   u64 to = 0, length = 0;
   u32 base = 0;
   bool by_chunk = false;

@@ -103,14 +103,22 @@ std::vector<Copy> intersect(const std::vector<Copy>& copies, const std::vector<R
   return out;
 }
 
-NameIndex::NameIndex(const std::vector<u64>& names) : names_(names) {
-  slots_.assign(std::bit_ceil(2 * names.size() + 1), 0);
+NameIndex::NameIndex(std::vector<u64> names, std::size_t more) : names_(std::move(names)) {
+  slots_.assign(std::bit_ceil(2 * (names_.size() + more) + 1), 0);
   mask_ = slots_.size() - 1;
-  for (std::size_t i = 0; i < names.size(); ++i) {
-    std::size_t slot = static_cast<std::size_t>(names[i]) & mask_;
-    while (slots_[slot] != 0 && names_[slots_[slot] - 1] != names[i]) slot = (slot + 1) & mask_;
-    if (slots_[slot] == 0) slots_[slot] = narrow<u32>(i + 1);
-  }
+  for (u32 i = 0; i < names_.size(); ++i) place(i);
+}
+
+void NameIndex::place(u32 number) {
+  std::size_t slot = static_cast<std::size_t>(names_[number]) & mask_;
+  while (slots_[slot] != 0 && names_[slots_[slot] - 1] != names_[number]) slot = (slot + 1) & mask_;
+  if (slots_[slot] == 0) slots_[slot] = number + 1;
+}
+
+void NameIndex::add(u64 name) {
+  names_.push_back(name);
+  if (2 * names_.size() < slots_.size()) return place(narrow<u32>(names_.size() - 1));
+  *this = NameIndex(std::move(names_), names_.size());
 }
 
 u32 NameIndex::number_of(u64 name, u32 next) const {
@@ -120,28 +128,72 @@ u32 NameIndex::number_of(u64 name, u32 next) const {
   return kNone;
 }
 
-Result<std::vector<Found>> NameIndex::find(const ReadAt& read, const std::vector<Range>& ranges, Grain grain) const {
-  std::vector<Found> out;
-  u32 next = kNone;
-  const auto take = [&](u64 offset, ByteView chunk) {
-    const u32 number = number_of(name_of(chunk), next);
-    if (number == kNone) {
-      next = kNone;
-      return out.size() < kNamesMax;
+namespace {
+
+/// Finds one chunk after the other.
+class Answerer {
+ public:
+  explicit Answerer(const Question& question) : theirs_(question.names), own_({}, 1024) {}
+
+  bool take(u64 offset, ByteView chunk) {
+    const u64 name = name_of(chunk);
+    const u32 number = theirs_.number_of(name, next_);
+    if (number != NameIndex::kNone) {
+      const bool goes_on = number == next_ && !out_.empty() && !out_.back().is_own && end() == offset;
+      next_ = number + 1;
+      next_own_ = NameIndex::kNone;
+      return add(goes_on, {offset, chunk.size(), number, false});
     }
-    if (number == next && out.back().to + out.back().length == offset) out.back().length += chunk.size();
-    else out.push_back({offset, chunk.size(), number});
-    next = number + 1;
-    return out.size() < kNamesMax;
-  };
-  TRY_STATUS(for_each_chunk(read, ranges, grain, take));
-  return out;
+    next_ = NameIndex::kNone;
+    return take_own(offset, chunk, name);
+  }
+  std::vector<Found> found() && { return std::move(out_); }
+
+ private:
+  u64 end() const { return out_.back().to + out_.back().length; }
+
+  bool take_own(u64 offset, ByteView chunk, u64 name) {
+    const u32 number = own_.number_of(name, next_own_);
+    if (number == NameIndex::kNone || lengths_[number] != chunk.size()) {
+      next_own_ = NameIndex::kNone;
+      if (number == NameIndex::kNone) {
+        own_.add(name);
+        offsets_.push_back(offset);
+        lengths_.push_back(narrow<u16>(chunk.size()));
+      }
+      return offsets_.size() < kNamesMax;
+    }
+    const u64 from = offsets_[number];
+    next_own_ = number + 1;
+    const bool goes_on = !out_.empty() && out_.back().is_own && end() == offset && out_.back().from + out_.back().length == from;
+    return add(goes_on, {offset, chunk.size(), from, true});
+  }
+
+  bool add(bool goes_on, Found found) {
+    if (goes_on) out_.back().length += found.length;
+    else out_.push_back(found);
+    return out_.size() < kNamesMax;
+  }
+
+  NameIndex theirs_, own_;
+  std::vector<u64> offsets_;  // of own chunks
+  std::vector<u16> lengths_;
+  u32 next_ = NameIndex::kNone, next_own_ = NameIndex::kNone;
+  std::vector<Found> out_;
+};
+
+}  // namespace
+
+Result<std::vector<Found>> answer(const ReadAt& read, const Question& question, Grain grain) {
+  Answerer answerer(question);
+  TRY_STATUS(for_each_chunk(read, question.ranges, grain, [&](u64 offset, ByteView chunk) { return answerer.take(offset, chunk); }));
+  return std::move(answerer).found();
 }
 
 std::vector<Copy> merged(const std::vector<Copy>& copies, const std::vector<Found>& found, u32 base) {
   std::vector<Copy> out;
   out.reserve(copies.size() + found.size());
-  for (const Found& step : found) out.push_back({step.to, step.length, base, true, step.first});
+  for (const Found& step : found) out.push_back({step.to, step.length, step.is_own ? Copy::kOwn : base, !step.is_own, step.from});
   out.insert(out.end(), copies.begin(), copies.end());
   std::ranges::sort(out, {}, &Copy::to);
   // Steps are the source's word: one that lies on another is left out, and its bytes come as they are.

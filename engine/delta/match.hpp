@@ -35,20 +35,26 @@ std::vector<Range> left_over(const std::vector<Copy>& copies, u64 size);
 /// it whole are left out.
 std::vector<Copy> intersect(const std::vector<Copy>& copies, const std::vector<Range>& window);
 
-/// Numbers of names, for one question at a time.
+/// The first of each name in a list, which may grow behind it.
 class NameIndex {
  public:
-  explicit NameIndex(const std::vector<u64>& names);
-  /// Cuts what is asked for and finds each chunk among the names; runs of chunks with ascending numbers are one.
-  Result<std::vector<Found>> find(const ReadAt& read, const std::vector<Range>& ranges, Grain grain) const;
+  static constexpr u32 kNone = ~u32{0};
+  /// With room for `more` names that are added.
+  explicit NameIndex(std::vector<u64> names, std::size_t more = 0);
+  /// `next`, where that has the name.
+  u32 number_of(u64 name, u32 next) const;
+  void add(u64 name);
 
  private:
-  u32 number_of(u64 name, u32 next) const;
-  static constexpr u32 kNone = ~u32{0};
-  const std::vector<u64>& names_;            // outlives this
+  void place(u32 number);
+  std::vector<u64> names_;
   std::vector<u32> slots_;                   // open addressing: 1 + number, 0: free
   std::size_t mask_ = 0;
 };
+
+/// Cuts what is asked for and finds each chunk among the question's names, or else among those before it in the same file that were found
+/// nowhere. Runs are one step.
+Result<std::vector<Found>> answer(const ReadAt& read, const Question& question, Grain grain);
 
 /// Copies of chunks that a recipe found, between those that are there already. Both ascending.
 std::vector<Copy> merged(const std::vector<Copy>& copies, const std::vector<Found>& found, u32 base);

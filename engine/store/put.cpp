@@ -198,6 +198,17 @@ Result<void> Transaction::build(u32 want) {
   return ok();
 }
 
+Result<std::size_t> Transaction::read_begun(u32 want, u64 offset, std::span<std::byte> into) const {
+  std::shared_ptr<Receiving> begun;
+  {
+    const std::lock_guard lock(impl_->put_mutex);
+    if (const auto found = impl_->receiving.find(want); found != impl_->receiving.end()) begun = found->second;
+  }
+  // It is whole only once all that is read into has been put.
+  if (!begun || !begun->fd) return std::size_t{0};
+  return os::read_at(begun->fd.get(), offset, into, partial_path(begun->content));
+}
+
 Result<Lack> Transaction::lack() {
   Impl& t = *impl_;
   if (t.stage != Impl::Stage::building) return Error(ErrorCode::protocol, "the staged tree is sealed");

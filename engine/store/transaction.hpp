@@ -95,6 +95,8 @@ class Transaction {
   std::optional<content::ContentId> expects(u32 want) const;
   /// From now on that content is built from a base, whose bytes may not fit: what becomes another content is lacking, see lack().
   Result<void> build(u32 want);
+  /// What is there of a content that came in part; bytes that did not come are of any value.
+  Result<std::size_t> read_begun(u32 want, u64 offset, std::span<std::byte> into) const;
   /// All wanted contents are there: finishes directories and metadata, checks the staged root digest against the
   /// desired one, makes everything durable. After an error nothing is changed at the path.
   Result<void> seal(const StepSink&);

@@ -39,9 +39,14 @@ ChunkList chunks_of(const Bytes& bytes, Grain grain) {
 /// One of the things that a new version does to a file, somewhere.
 void edit(Bytes& bytes, std::mt19937& random) {
   const std::size_t at = random() % (bytes.size() + 1);
-  const Bytes piece = random_bytes(1 + random() % 3000, static_cast<u32>(random()));
+  Bytes piece = random_bytes(1 + random() % 3000, static_cast<u32>(random()));
   const auto here = bytes.begin() + static_cast<std::ptrdiff_t>(at);
-  switch (random() % 4) {
+  switch (random() % 5) {
+    case 4:  // the same new bytes twice
+      piece = random_bytes(30'000, static_cast<u32>(random()));
+      piece.insert(piece.end(), piece.begin(), piece.end());
+      bytes.insert(here, piece.begin(), piece.end());
+      break;
     case 0: bytes.insert(here, piece.begin(), piece.end()); break;
     case 1: bytes.erase(here, here + static_cast<std::ptrdiff_t>(std::min(piece.size(), bytes.size() - at))); break;
     case 2: std::copy_n(piece.begin(), std::min(piece.size(), bytes.size() - at), here); break;
@@ -53,6 +58,7 @@ void edit(Bytes& bytes, std::mt19937& random) {
 Bytes rebuilt(const std::vector<Copy>& copies, const Bytes& base, const std::vector<u64>& boundaries, const Bytes& wanted, u64& literal) {
   Bytes out(wanted.size());
   for (const Copy& copy : copies) {
+    if (copy.base == Copy::kOwn) continue;
     const u64 from = copy.by_chunk ? boundaries[static_cast<std::size_t>(copy.from)] : copy.from;
     std::copy_n(base.begin() + static_cast<std::ptrdiff_t>(from), copy.length, out.begin() + static_cast<std::ptrdiff_t>(copy.to));
   }
@@ -60,6 +66,9 @@ Bytes rebuilt(const std::vector<Copy>& copies, const Bytes& base, const std::vec
     literal += range.length;
     std::copy_n(wanted.begin() + static_cast<std::ptrdiff_t>(range.offset), range.length, out.begin() + static_cast<std::ptrdiff_t>(range.offset));
   }
+  for (const Copy& copy : copies)
+    if (copy.base == Copy::kOwn)
+      std::copy_n(out.begin() + static_cast<std::ptrdiff_t>(copy.from), copy.length, out.begin() + static_cast<std::ptrdiff_t>(copy.to));
   return out;
 }
 
@@ -139,16 +148,15 @@ TEST_CASE("after any edits two levels give the wanted file, and never more liter
       return true;
     }));
     const auto rest = left_over(coarse, wanted.size());
-    const NameIndex numbers(names);
-    const auto found = numbers.find(reader(wanted), rest, Grain::finest);
+    const auto found = answer(reader(wanted), {{}, rest, names}, Grain::finest);
     REQUIRE(found);
     // Runs in `found` may cross from one unused range of the base into the next: a target copies chunk by chunk.
     std::vector<Found> single;
     for (const Found& run : *found) {
-      u64 to = run.to;
-      REQUIRE(for_each_chunk(reader(wanted), {{run.to, run.length}}, Grain::finest, [&, number = run.first](u64, ByteView chunk) mutable {
-        single.push_back({to, chunk.size(), number++});
-        to += chunk.size();
+      u64 done = 0;
+      REQUIRE(for_each_chunk(reader(wanted), {{run.to, run.length}}, Grain::finest, [&, number = run.from](u64, ByteView chunk) mutable {
+        single.push_back({run.to + done, chunk.size(), run.is_own ? run.from + done : number++, run.is_own});
+        done += chunk.size();
         return true;
       }));
     }
@@ -177,8 +185,25 @@ TEST_CASE("what an earlier run left out of a copy is cut from it") {
   CHECK(intersect(copies, {{0, 1000}}) == copies);
 }
 
+TEST_CASE("what a file repeats of itself is found once") {
+  const Bytes piece = random_bytes(100'000, 8);
+  Bytes wanted = random_bytes(50'000, 9);
+  for (int i = 0; i < 3; ++i) wanted.insert(wanted.end(), piece.begin(), piece.end());
+  const auto found = answer(reader(wanted), {{}, {{0, wanted.size()}}, {}}, Grain::fine);
+  REQUIRE(found);
+  u64 repeated = 0;
+  for (const Found& step : *found) {
+    CHECK(step.is_own);
+    CHECK(step.from + step.length <= step.to);
+    CHECK(std::equal(wanted.begin() + static_cast<std::ptrdiff_t>(step.from), wanted.begin() + static_cast<std::ptrdiff_t>(step.from + step.length),
+                     wanted.begin() + static_cast<std::ptrdiff_t>(step.to)));
+    repeated += step.length;
+  }
+  CHECK(repeated > 180'000);
+}
+
 TEST_CASE("steps of a recipe that lie on others are left out") {
   const std::vector<Copy> copies{{100, 100, 0, false, 0}};
-  CHECK(merged(copies, {{0, 50, 1}, {40, 10, 2}, {150, 10, 3}, {200, 10, 4}}, 9) ==
-        std::vector<Copy>{{0, 50, 9, true, 1}, {100, 100, 0, false, 0}, {200, 10, 9, true, 4}});
+  CHECK(merged(copies, {{0, 50, 1}, {40, 10, 2}, {150, 10, 3}, {200, 10, 4}, {220, 10, 60, true}}, 9) ==
+        std::vector<Copy>{{0, 50, 9, true, 1}, {100, 100, 0, false, 0}, {200, 10, 9, true, 4}, {220, 10, Copy::kOwn, false, 60}});
 }
