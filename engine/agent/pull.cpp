@@ -47,7 +47,7 @@ void add_part_jobs(std::vector<Job>& jobs, const std::vector<Part>& parts) {
     Job job{i, i, 0, 0, true};
     u64 bytes = 0;
     while (job.last < parts.size() && job.last - job.first < content::kPackPiecesMax) {
-      if (job.last > job.first && bytes + parts[job.last].length > content::kPackTarget) break;
+      if (job.last > job.first && bytes + parts[job.last].length > content::kSegmentBytes) break;
       bytes += parts[job.last++].length;
     }
     i = job.last;
