@@ -12,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "content/level_governor.hpp"
 #include "format/messages.hpp"
 #include "protocol/frames.hpp"
 #include "store/transaction.hpp"
@@ -36,7 +37,7 @@ class Pulls {
   /// Streams packs of the items, read beneath `root_fd`, under the request's credit. Reads and compresses on every core; packs
   /// go out in the order of the items. `number` was announced where `may_be_helped`.
   Result<void> send(protocol::Connection& connection, u32 number, bool may_be_helped, int root_fd, std::vector<format::PullItem> items,
-                    std::optional<int> force_level, std::stop_token stop);
+                    content::LevelGovernor governor, std::stop_token stop);
   /// It is over, however it ended.
   void end(u32 number);
   /// Streams packs of that pull over another connection, until it has no more.

@@ -96,8 +96,8 @@ struct Packed {
 /// One pull's packs, in their order, for whichever connection is free.
 class Sender {
  public:
-  Sender(Packing& packing, int root_fd, std::vector<PullItem> items, std::optional<int> level)
-      : packing_(packing), root_fd_(root_fd), items_(std::move(items)), parts_(parts_of(items_)), jobs_(make_jobs(items_)), governor_(level) {
+  Sender(Packing& packing, int root_fd, std::vector<PullItem> items, const content::LevelGovernor& governor)
+      : packing_(packing), root_fd_(root_fd), items_(std::move(items)), parts_(parts_of(items_)), jobs_(make_jobs(items_)), governor_(governor) {
     add_part_jobs(jobs_, parts_);
     for (u32 i = 0; i < os::cpu_count(); ++i) workers_.emplace_back([this] { work(); });
   }
@@ -259,8 +259,8 @@ void Pulls::announce(u32 number) {
 }
 
 Result<void> Pulls::send(protocol::Connection& connection, u32 number, bool may_be_helped, int root_fd, std::vector<PullItem> items,
-                         std::optional<int> force_level, std::stop_token stop) {
-  const auto sender = std::make_shared<Sender>(packing_, root_fd, std::move(items), force_level);
+                         content::LevelGovernor governor, std::stop_token stop) {
+  const auto sender = std::make_shared<Sender>(packing_, root_fd, std::move(items), governor);
   if (may_be_helped) {
     const std::lock_guard lock(mutex_);
     open_[number] = sender;

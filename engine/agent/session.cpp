@@ -119,7 +119,7 @@ Result<Reply> Session::on(Call call, const PullRequest& request) {
     for (PullItem& item : items) item.path = *tree::RelPath::parse(store::content_path(item.content));
   // LIMIT: an agent stays near 96 MB. What scanning and sending the tree needed goes back before packs are made.
   ::malloc_trim(0);
-  TRY_STATUS(pulls_.send(*call.connection, call.number, !call.is_further, root_fd, std::move(items), request.force_level, call.stop()));
+  TRY_STATUS(pulls_.send(*call.connection, call.number, !call.is_further, root_fd, std::move(items), content::LevelGovernor(request.force_level, request.first_level), call.stop()));
   TRY_STATUS(call.connection->send(protocol::FrameType::blob_end, call.number, {}));
   return Reply{BlobReply{}};
 }

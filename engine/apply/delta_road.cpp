@@ -18,11 +18,23 @@ constexpr u64 kRoundBytes = 64u << 20;  // LIMIT: content of one exchange about 
 
 Error odd_answer() { return {ErrorCode::protocol, "an agent answered for other files than it was asked about"}; }
 
-bool is_large(const Changed& file) { return file.item.content.size > delta::kRsyncFileMax || file.base_size > delta::kRsyncFileMax; }
+bool is_large(const Changed& file) { return apply::is_large(file.item.content.size, file.base_size); }
 
 u8 grain_of(Grain grain) { return static_cast<u8>(grain); }
 
 }  // namespace
+
+bool is_large(u64 size, u64 base_size) { return size > delta::kRsyncFileMax || base_size > delta::kRsyncFileMax; }
+
+/// What the copies give and what is left, within what is missing.
+void DeltaRoad::Plan::settle() {
+  const u64 size = file->item.content.size;
+  // A file that changed since it was scanned has other chunks than it has bytes.
+  while (!copies.empty() && copies.back().to + copies.back().length > size) copies.pop_back();
+  const std::vector<delta::Range> open = delta::left_over(copies, size);
+  copies = delta::intersect(copies, missing);
+  rest = delta::intersect(open, missing);
+}
 
 Result<DeltaCounts> DeltaRoad::run() {
   // Small ones go beside: while cores cut, the link would be idle.
@@ -43,17 +55,21 @@ Result<void> DeltaRoad::run_large() {
       bases_.push_back(file.base);
       base_sizes_.push_back(file.base_size);
     }
-    plans_.push_back({&file, {}, {}, at->second});
+    plans_.push_back({&file, {}, {}, file.missing, at->second});
     ++counts_.files;
     counts_.bytes += delta::total(file.missing);
   }
   if (plans_.empty()) return ok();
   TRY_STATUS(match_coarse());
-  if (roads_.fine) TRY_STATUS(match_fine());
+  if (choice_.way.rate == 0 && !choice_.is_forced) TRY_STATUS(probe());
+  if (choose_fine()) TRY_STATUS(match_fine());
   auto copied = std::async(std::launch::async, [this] { return copy(Of::bases); });
-  auto pulled = pull();
+  const auto began = std::chrono::steady_clock::now();
+  auto pulled = pull(~u64{0});
   TRY_STATUS(copied.get());
   TRY_STATUS(pulled);
+  constexpr u64 kTelling = 16u << 20;
+  if (pulled->content >= kTelling) counts_.rate = delta::rate_from(pulled->content, pulled->wire, Seconds(std::chrono::steady_clock::now() - began).count());
   return copy(Of::itself);  // of what the packs brought
 }
 
@@ -89,21 +105,43 @@ Result<void> DeltaRoad::match_coarse() {
   TRY_STATUS(bases);
   delta::BaseIndex index(*bases);
   for (Plan& plan : plans_) {
-    const u64 size = plan.file->item.content.size;
-    std::vector<delta::Copy> copies = index.find(wanted->at(plan.file), plan.base);
-    // A file that changed since it was scanned has other chunks than it has bytes.
-    while (!copies.empty() && copies.back().to + copies.back().length > size) copies.pop_back();
-    plan.copies = delta::intersect(copies, plan.file->missing);
-    plan.rest = delta::intersect(delta::left_over(copies, size), plan.file->missing);
+    plan.copies = index.find(wanted->at(plan.file), plan.base);
+    plan.settle();
     for (const delta::Copy& copy : plan.copies) counts_.copied_coarse += copy.length;
   }
   for (u32 base = 0; base < bases_.size(); ++base) unused_.push_back(index.unused(base));
   return ok();
 }
 
+/// Some of the rest, to know the link by.
+Result<void> DeltaRoad::probe() {
+  constexpr u64 kProbeBytes = 8u << 20;
+  using Clock = std::chrono::steady_clock;
+  const auto began = Clock::now();
+  TRY_STATUS(open_put_()->finish());  // of nothing: what it takes to be answered
+  const auto answered = Clock::now();
+  TRY(const Pulled pulled, pull(kProbeBytes));
+  const double round_trip = Seconds(answered - began).count(), took = Seconds(Clock::now() - answered).count();
+  choice_.way.round_trip = std::min(choice_.way.round_trip, round_trip);
+  if (pulled.content == kProbeBytes) choice_.way.rate = delta::rate_from(pulled.content, pulled.wire, std::max(took - choice_.way.round_trip, took / 2));
+  return ok();
+}
+
+bool DeltaRoad::choose_fine() {
+  u64 rest = 0, unused = 0;
+  for (const Plan& plan : plans_) rest += delta::total(plan.rest);
+  for (const auto& ranges : unused_) unused += delta::total(ranges);
+  const delta::Choice choice = delta::choose_fine(rest, unused, choice_.way);
+  const bool is_taken = choice_.is_forced || choice.is_taken;
+  counts_.why_fine = choice_.is_forced ? "asked for" : choice.why;
+  grain_ = choice_.is_forced ? Grain::finest : delta::fine_grain(choice_.way);
+  if (is_taken) counts_.grain = grain_;
+  return is_taken;
+}
+
 /// In batches: an agent holds the names of one.
 Result<void> DeltaRoad::match_fine() {
-  const u64 bytes_max = u64{delta::kNamesMax} / 4 * delta::sizes_of(roads_.grain).average;
+  const u64 bytes_max = u64{delta::kNamesMax} / 4 * delta::sizes_of(grain_).average;
   std::vector<Plan*> batch;
   u64 bytes = 0;
   for (Plan& plan : plans_) {
@@ -127,7 +165,7 @@ Result<void> DeltaRoad::fine_batch(std::span<Plan* const> plans) {
     if (std::ranges::find(asked_bases, plan->base) == asked_bases.end()) asked_bases.push_back(plan->base);
   std::vector<delta::FileRanges> asked;
   for (const u32 base : asked_bases) asked.push_back({bases_[base], unused_[base]});
-  TRY(const Bytes answer, target_->delta({DeltaStep::chunks, grain_of(roads_.grain)}, delta::encode_files(asked), run_->stop));
+  TRY(const Bytes answer, target_->delta({DeltaStep::chunks, grain_of(grain_)}, delta::encode_files(asked), run_->stop));
   TRY(const auto lists, delta::decode_chunks(answer, false));
   if (lists.size() != asked.size()) return odd_answer();
   std::map<u32, std::vector<u64>> names;
@@ -145,16 +183,13 @@ Result<void> DeltaRoad::ask_source(Source& place, const std::vector<Plan*>& plan
     const auto known = names.find(plan->base);
     questions.push_back({plan->file->item.path, plan->rest, known != names.end() ? known->second : std::vector<u64>()});
   }
-  TRY(const Bytes answer, place.session().endpoint->delta({DeltaStep::match, grain_of(roads_.grain)}, delta::encode_questions(questions), run_->stop));
+  TRY(const Bytes answer, place.session().endpoint->delta({DeltaStep::match, grain_of(grain_)}, delta::encode_questions(questions), run_->stop));
   TRY(const auto recipes, delta::decode_recipes(answer));
   if (recipes.size() != plans.size()) return odd_answer();
   for (std::size_t i = 0; i < plans.size(); ++i) {
     Plan& plan = *plans[i];
-    const u64 size = plan.file->item.content.size;
     plan.copies = delta::merged(plan.copies, recipes[i], plan.base);
-    while (!plan.copies.empty() && plan.copies.back().to + plan.copies.back().length > size) plan.copies.pop_back();
-    plan.copies = delta::intersect(plan.copies, plan.file->missing);
-    plan.rest = delta::intersect(delta::left_over(plan.copies, size), plan.file->missing);
+    plan.settle();
     for (const delta::Copy& copy : plan.copies) {
       if (copy.base == delta::Copy::kOwn) counts_.repeated += copy.length;
       else if (copy.by_chunk) counts_.copied_fine += copy.length;
@@ -187,23 +222,40 @@ Result<void> DeltaRoad::copy(Of of) {
   return flush();
 }
 
-Result<void> DeltaRoad::pull() {
+/// What is left of the files, up to so many bytes of it, which then are no more missing.
+Result<DeltaRoad::Pulled> DeltaRoad::pull(u64 bytes_max) {
   std::map<Source*, std::vector<format::PullItem>> items;
-  for (const Plan& plan : plans_) {
-    if (plan.rest.empty()) continue;
+  Pulled pulled;
+  u64& bytes = pulled.content;
+  for (Plan& plan : plans_) {
     format::PullItem item = plan.file->item;
-    for (const delta::Range& range : plan.rest) item.ranges.push_back({range.offset, range.length});
-    counts_.literal += delta::total(plan.rest);
+    std::vector<delta::Range> taken;
+    for (const delta::Range& range : plan.rest) {
+      const u64 length = std::min(range.length, bytes_max - bytes);
+      if (length == 0) break;
+      item.ranges.push_back({range.offset, length});
+      delta::append(taken, {range.offset, length});
+      bytes += length;
+    }
+    if (taken.empty()) continue;
+    plan.rest = delta::without(plan.rest, taken);
+    plan.missing = delta::without(plan.missing, taken);
     items[plan.file->place].push_back(std::move(item));
   }
-  if (items.empty()) return ok();
+  counts_.literal += bytes;
+  if (items.empty()) return pulled;
   const auto put = open_put_();
   format::PullRequest request;
   request.force_level = run_->options->force_level;
+  if (delta::is_slow(choice_.way)) request.first_level = delta::kSlowLevel;
+  const auto take = [&](Buffer pack) {
+    pulled.wire += pack.size();
+    return deliver_(*put, std::move(pack));
+  };
   for (const auto& [place, list] : items)
-    TRY_STATUS(place->session().lanes->pull(request, list, [&](Buffer pack) { return deliver_(*put, std::move(pack)); }, run_->stop));
+    TRY_STATUS(place->session().lanes->pull(request, list, take, run_->stop));
   TRY_STATUS(put->finish());
-  return ok();
+  return pulled;
 }
 
 Result<void> DeltaRoad::run_small() {

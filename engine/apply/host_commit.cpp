@@ -93,6 +93,7 @@ Result<void> HostJob::pull_from(Source& place, const std::vector<PullItem>& item
   PullRequest request;
   static_assert(RunOptions::kRaw == content::kRawLevel);
   request.force_level = run_->options->force_level;
+  if (delta::is_slow(way())) request.first_level = delta::kSlowLevel;
   TRY(const Arrived arrived, place.session().lanes->pull(request, items, [&](Buffer pack) { return deliver(*delivery.put, std::move(pack), delivery); }, run_->stop));
   if (arrived == Arrived::some) delivery.arrived = arrived;
   return ok();
@@ -166,10 +167,19 @@ Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
   Delivery delivery{.put = open_put(), .at = {Phase::transfer, 0, wanted.size(), 0, total}};
   const auto road = choose_deltas(items, [&](Lanes::Put& into, Buffer pack) { return deliver(into, std::move(pack), delivery); });
   expect(items);
+  const auto began = std::chrono::steady_clock::now();
+  const u64 pulled_before = pulled_bytes_;
   auto deltas = road ? std::async(std::launch::async, [&] { return road->run(); }) : std::future<Result<DeltaCounts>>();
   for (const auto& [place, list] : items) TRY_STATUS(place != nullptr ? pull_from(*place, list, delivery) : put_made(list, delivery));
   TRY(const Lanes::Put::Done written, delivery.put->finish());
-  if (road) TRY_STATUS(deltas.get());
+  const double took = Seconds(std::chrono::steady_clock::now() - began).count();
+  if (road) {
+    TRY(const DeltaCounts counts, deltas.get());
+    explain_deltas(counts);
+    note_rate(counts.rate);
+  } else if (constexpr u64 kTelling = 16u << 20; total >= kTelling) {  // less is gone before a link shows what it can
+    note_rate(delta::rate_from(total, pulled_bytes_ - pulled_before, took));
+  }
   if (road || !staged_.missing.empty() || written.arrived == Arrived::some || delivery.arrived == Arrived::some) TRY_STATUS(pull_lacking(delivery));
   outcome_.bytes_read += total;
   outcome_.bytes_written += written.bytes_written;

@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "apply/engine_impl.hpp"
+#include "apply/ways.hpp"
 #include "delta/base_finder.hpp"
-#include "delta/rsync.hpp"
 
 namespace envsync::apply {
 
@@ -26,15 +26,15 @@ std::vector<delta::Range> asked_for(std::span<const PullItem> items) {
   return out;
 }
 
-delta::Load load_of(const std::vector<Changed>& files) {
-  delta::Load load;
+/// Bytes of the wanted files of one kind, and of their bases.
+std::pair<u64, u64> bytes_of(const std::vector<Changed>& files, bool of_large) {
+  std::pair<u64, u64> bytes;
   for (const Changed& file : files) {
-    const bool is_large = file.item.content.size > delta::kRsyncFileMax || file.base_size > delta::kRsyncFileMax;
-    (is_large ? load.large_bytes : load.small_bytes) += file.item.content.size;
-    (is_large ? load.large_files : load.small_files) += 1;
-    if (is_large) load.base_bytes += file.base_size;
+    if (is_large(file.item.content.size, file.base_size) != of_large) continue;
+    bytes.first += delta::total(file.missing);
+    bytes.second += file.base_size;
   }
-  return load;
+  return bytes;
 }
 
 }  // namespace
@@ -55,17 +55,21 @@ std::unique_ptr<DeltaRoad> HostJob::choose_deltas(std::map<Source*, std::vector<
       changed.push_back({std::move(whole), place, asked_for(std::span(list).subspan(i, end - i)), base->path, base->file()->size});
     }
   }
-  const delta::Roads roads = force == "chunks" ? delta::forced() : delta::choose(load_of(changed), way());
+  const DeltaChoice choice{way(), force == "chunks"};
+  const auto [large, bases] = bytes_of(changed, true);
+  const u64 small = bytes_of(changed, false).first;
+  const delta::Choice by_chunks = delta::choose_coarse(large, bases, choice.way), by_sums = delta::choose_small(small, choice.way);
+  explain_choice("large", large, choice.is_forced, by_chunks);
+  explain_choice("small", small, choice.is_forced, by_sums);
   std::erase_if(changed, [&](const Changed& file) {
-    const bool is_large = file.item.content.size > delta::kRsyncFileMax || file.base_size > delta::kRsyncFileMax;
-    return is_large ? !roads.coarse : !roads.small;
+    return !choice.is_forced && !(is_large(file.item.content.size, file.base_size) ? by_chunks : by_sums).is_taken;
   });
   if (changed.empty()) return nullptr;
   std::vector<bool> is_taken(entries.size(), false);
   for (const Changed& file : changed) is_taken[file.item.want] = true;
   for (auto& [place, list] : items) std::erase_if(list, [&](const PullItem& item) { return is_taken[item.want]; });
   std::erase_if(items, [](const auto& one) { return one.second.empty(); });
-  return std::make_unique<DeltaRoad>(*run_, *session_->endpoint, roads, std::move(changed), [this] { return open_put(); }, std::move(deliver));
+  return std::make_unique<DeltaRoad>(*run_, *session_->endpoint, choice, std::move(changed), [this] { return open_put(); }, std::move(deliver));
 }
 
 /// What was built, now or before a cut, may have become another content: of that all comes again, once. And what was lost with a
@@ -85,6 +89,40 @@ Result<void> HostJob::pull_lacking(Delivery& delivery) {
   return ok();
 }
 
-delta::Way HostJob::way() const { return {}; }
+/// By the names of both ends: what is between them is what was measured.
+std::string HostJob::way_label() const { return fmt::format("{} {}", goal_.source != nullptr ? goal_.source->place().host.name : "", target_->name); }
+
+delta::Way HostJob::way() const {
+  delta::Way way = load_way(way_label());
+  way.round_trip = session_->endpoint->round_trip();
+  if (goal_.source != nullptr) way.round_trip += goal_.source->session().endpoint->round_trip();
+  return way;
+}
+
+void HostJob::note_rate(double rate) {
+  if (rate > 0) keep_way(*run_->files, way_label(), {rate, session_->endpoint->round_trip()});
+}
+
+void HostJob::explain(std::string what) const {
+  if (run_->options->explain) run_->dispatcher->on(FindingEvent{target_->name, {"travels", Severity::note, "", std::move(what)}});
+}
+
+void HostJob::explain_choice(std::string_view kind, u64 bytes, bool is_forced, const delta::Choice& choice) const {
+  if (bytes == 0) return;
+  const std::string_view how = kind == "large" ? "as chunks" : "as differences";
+  explain(fmt::format("{} of changed {} files with an older version on {}: {} ({})", human_bytes(bytes), kind, target_->name,
+                      is_forced || choice.is_taken ? how : "whole", is_forced ? "asked for" : choice.why));
+}
+
+void HostJob::explain_deltas(const DeltaCounts& counts) const {
+  if (counts.files > 0) {
+    explain(fmt::format("large files ({}, {}): {} by chunks of 64 KiB, {} by chunks of {}, {} repeated, {} sent", counts.files, human_bytes(counts.bytes),
+                        human_bytes(counts.copied_coarse), human_bytes(counts.copied_fine),
+                        !counts.grain ? "no smaller size" : *counts.grain == delta::Grain::fine ? "1 KiB" : "512 B", human_bytes(counts.repeated), human_bytes(counts.literal)));
+    explain(fmt::format("smaller chunks: {} ({})", counts.grain ? "used" : "not used", counts.why_fine));
+  }
+  if (counts.small_files > 0)
+    explain(fmt::format("small files ({}, {}): differences of {} sent", counts.small_files, human_bytes(counts.small_bytes), human_bytes(counts.small_sent)));
+}
 
 }  // namespace envsync::apply

@@ -96,7 +96,12 @@ class HostJob {
   std::unique_ptr<DeltaRoad> choose_deltas(std::map<Source*, std::vector<format::PullItem>>& items, DeltaRoad::Deliver deliver);
   Result<void> pull_lacking(Delivery& delivery);
   Result<std::map<Source*, std::vector<format::PullItem>>> items_of(const std::vector<u32>& wanted, const std::vector<format::SegmentRange>& missing) const;
+  std::string way_label() const;
   delta::Way way() const;
+  void note_rate(double rate);
+  void explain(std::string what) const;
+  void explain_choice(std::string_view kind, u64 bytes, bool is_forced, const delta::Choice& choice) const;
+  void explain_deltas(const DeltaCounts& counts) const;
   Error lacks_content(std::vector<std::string> paths) const;
   Result<void> put_made(const std::vector<format::PullItem>& items, Delivery& delivery);
   Result<void> commit();

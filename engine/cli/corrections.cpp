@@ -76,7 +76,7 @@ constexpr std::array kFlagsOfOthers{
     ForeignFlag{"--archive", "", "modes, times, links and attributes are kept by themselves"},
 };
 
-constexpr std::array<std::string_view, 3> kFlagsNotBuilt{"--out", "--explain", "--against"};
+constexpr std::array<std::string_view, 2> kFlagsNotBuilt{"--out", "--against"};
 
 /// Insertions, deletions, replacements and swaps of neighbours.
 std::size_t edit_distance(std::string_view a, std::string_view b) {

@@ -105,6 +105,7 @@ Result<void> take_value(Invocation& into, const FlagSpec& flag, const Values& va
     case Flag::dry_run: into.verb = Verb::plan; break;
     case Flag::adopt: into.run.adopt = true; break;
     case Flag::allow_delete: into.run.allow_delete = true; break;
+    case Flag::explain: into.run.explain = true; break;
     case Flag::verify_staged: into.run.verify_staged = true; break;
     case Flag::all: into.prune.all = true; break;
   }

@@ -92,6 +92,7 @@ const std::vector<FlagSpec>& flag_table() {
       {Flag::drift, "--drift", "", "WORD", "changes made on the target: replace or refuse [the manifest's]", {plan, apply, rollback}},
       {Flag::verify_staged, "--verify-staged", "", "", "read the staged tree again from the disk before the swap", {apply, rollback}},
       {Flag::lock_wait, "--lock-wait", "", "TIME", "wait for another run's lock, as in 30s or 5m [0s]", {apply, rollback, prune}},
+      {Flag::explain, "--explain", "", "", "say how changed content travels, and why", {apply}},
       {Flag::force_origin, "--force-origin", "", "WORD", "take content only from: target, same-host, chunks, source", {plan, apply}, false, true},
       {Flag::force_level, "--force-level", "", "N", "compress at this level only", {apply}, false, true},
       {Flag::host, "--host", "", "NAME", "only this target; globs work [all]", kOnHosts, true},

@@ -30,7 +30,7 @@ struct VerbSpec {
 
 enum class Flag : u8 {
   host, set, json, quiet, verbose, color, no_input, yes, ssh_config, identity, transport, accept_new_host_keys,
-  hosts_at_once, canary, bandwidth, lock_wait, exit_code, files, full, record, dry_run, adopt, allow_delete, drift, verify_staged, force_origin,
+  hosts_at_once, canary, bandwidth, lock_wait, exit_code, files, full, record, dry_run, adopt, allow_delete, drift, verify_staged, explain, force_origin,
   force_level, to, keep, drop, all,
 };
 

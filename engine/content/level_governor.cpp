@@ -18,11 +18,16 @@ constexpr u64 kWindowPacks = 8, kWindowPacksMin = 2;
 constexpr double kWindowSeconds = 2;
 constexpr double kBetter = 1.05;      // a trial must bring so much: the same packs vary by about as much
 constexpr double kNewest = 0.5;       // weight of the newest window in the rate at home
+constexpr double kNearlyAll = 4;      // times as long waited for packs as for the link,
+constexpr double kWeakCores = 25e6;   // and so few bytes a second: only then is a level too hard for the cores
 constexpr unsigned kPauseMax = 64;
 
 }  // namespace
 
-LevelGovernor::LevelGovernor(std::optional<int> fixed) : fixed_(fixed), home_(kFirstStep), step_(kFirstStep) {}
+LevelGovernor::LevelGovernor(std::optional<int> fixed, std::optional<int> first) : fixed_(fixed), home_(kFirstStep), step_(kFirstStep) {
+  const auto known = first ? std::ranges::find(kLadder, *first) : kLadder.end();
+  if (known != kLadder.end()) floor_ = home_ = step_ = static_cast<std::size_t>(known - kLadder.begin());
+}
 
 int LevelGovernor::level() const { return fixed_ ? *fixed_ : kLadder[step_]; }
 
@@ -60,7 +65,10 @@ void LevelGovernor::judge(const Window& window) {
 void LevelGovernor::begin_trial(const Window& window) {
   int way = window.waited > window.sending ? -1 : 1;
   if (has_failed_) way = -last_way_;
-  if (way < 0 && home_ == 0) way = 1;
+  const double seconds = window.waited + window.sending;
+  const bool is_starved = window.waited > kNearlyAll * window.sending && static_cast<double>(window.content) < kWeakCores * seconds;
+  const bool is_held = home_ <= floor_ && !is_starved;
+  if (way < 0 && (home_ == 0 || is_held)) way = 1;
   if (way > 0 && home_ + 1 == kLadder.size()) way = -1;
   last_way_ = way;
   step_ = way > 0 ? home_ + 1 : home_ - 1;

@@ -13,7 +13,9 @@ namespace envsync::content {
 /// brought nothing makes the next one later.
 class LevelGovernor {
  public:
-  explicit LevelGovernor(std::optional<int> fixed = std::nullopt);
+  /// `first`: the level to begin with where the link is known to be slow, and to go below only where the cores are too weak for it:
+  /// a moment in which they have other things to do would cost bytes for long.
+  explicit LevelGovernor(std::optional<int> fixed = std::nullopt, std::optional<int> first = std::nullopt);
   /// Of the next pack.
   int level() const;
   /// A pack of `level` with `content` bytes left: how long the sender waited for it to be made, and how long sending took.
@@ -30,6 +32,7 @@ class LevelGovernor {
   Window window_;             // of packs of the level in use
   unsigned pause_ = 1;        // windows at home between two trials
   unsigned until_trial_ = 1;
+  std::size_t floor_ = 0;
   bool has_failed_ = false;   // the last trial
   int last_way_ = 0;
 };

@@ -66,6 +66,21 @@ std::vector<Range> intersect(const std::vector<Range>& ranges, const std::vector
   return out;
 }
 
+std::vector<Range> without(const std::vector<Range>& ranges, const std::vector<Range>& others) {
+  std::vector<Range> out;
+  std::size_t j = 0;
+  for (const Range& range : ranges) {
+    u64 at = range.offset;
+    while (j < others.size() && others[j].end() <= at) ++j;
+    for (std::size_t k = j; k < others.size() && others[k].offset < range.end(); ++k) {
+      if (others[k].offset > at) append(out, {at, others[k].offset - at});
+      at = std::max(at, others[k].end());
+    }
+    if (at < range.end()) append(out, {at, range.end() - at});
+  }
+  return out;
+}
+
 u64 name_of(ByteView chunk) { return content::checksum_of(chunk) & kNameMask; }
 
 std::size_t cut(ByteView bytes, Grain grain) {

@@ -34,6 +34,8 @@ void append(std::vector<Range>& ranges, Range range);
 u64 total(const std::vector<Range>& ranges);
 /// What of `ranges` lies in `window`. Both ascending and without overlap.
 std::vector<Range> intersect(const std::vector<Range>& ranges, const std::vector<Range>& window);
+/// What of `ranges` does not lie in `others`. Both ascending and without overlap.
+std::vector<Range> without(const std::vector<Range>& ranges, const std::vector<Range>& others);
 
 struct Chunk {
   u64 name = 0;  // 48 bits

@@ -1,44 +1,65 @@
 // SPDX-License-Identifier: MIT
 #include "delta/cost.hpp"
 
-#include <fmt/format.h>
+#include <algorithm>
 
-#include "base/bytes.hpp"
+#include <fmt/format.h>
 
 namespace envsync::delta {
 
 namespace {
 
-// Bytes a second of one core, measured on real libraries; two ends work at the same time.
-constexpr double kCutCoarse = 0.8e9;  // read, cut, name, and copy what is found
-constexpr double kCutFine = 0.25e9;
-constexpr double kRsync = 0.06e9;
-// What is usually found of a new version in an old one: on torch and sglang releases one finds more.
-constexpr double kFoundCoarse = 0.4, kFoundFine = 0.25, kFoundSmall = 0.55;
-constexpr double kUnknownRate = 200e6;
-constexpr double kSlowRate = 65e6;    // of content; some 200 Mbit/s on the wire
+// Bytes a second of one end, which has two cores or is shared; measured on real libraries.
+constexpr double kCutCoarse = 0.9e9;  // read, cut, name; and what is found is read again and written
+constexpr double kCutFine = 0.5e9;
+constexpr double kSum = 0.16e9;
+// What is usually found of a new version in its old one: releases of torch and sglang have more.
+constexpr double kFoundCoarse = 0.4, kFoundFine = 0.35, kFoundSmall = 0.55;
+constexpr double kSlow = 80e6;        // of content; some 240 Mbit/s on the wire
 
-double seconds(u64 bytes, double rate) { return static_cast<double>(bytes) / rate; }
+double seconds(double bytes, double rate) { return bytes / rate; }
+
+Choice decide(double whole, double share, double cost, double rate) {
+  return {cost < share * whole, fmt::format("whole {:.2f} s at {:.0f} MB/s; it saves about {:.2f} s and costs {:.2f} s", whole, rate / 1e6, share * whole, cost)};
+}
 
 }  // namespace
 
-Roads forced() { return {.coarse = true, .fine = true, .grain = Grain::finest, .small = true, .why_large = "asked for", .why_small = "asked for"}; }
+double rate_from(u64 content, u64 wire, double seconds) {
+  constexpr double kUsualRatio = 2.7;  // of an environment under zstd -3
+  return std::min(static_cast<double>(content), kUsualRatio * static_cast<double>(wire)) / std::max(seconds, 1e-3);
+}
 
-Roads choose(const Load& load, const Way& way) {
-  Roads roads;
-  const double rate = way.rate > 0 ? way.rate : kUnknownRate;
-  const double whole = seconds(load.large_bytes, rate);
-  const double cutting = seconds(load.large_bytes + load.base_bytes, 2 * kCutCoarse) + 2 * way.round_trip;
-  roads.coarse = load.large_files > 0 && cutting < kFoundCoarse * whole;
-  roads.why_large = fmt::format("whole {:.1f} s, chunks save about {:.1f} s and cost {:.1f} s", whole, kFoundCoarse * whole, cutting);
-  const double left = (1 - kFoundCoarse) * static_cast<double>(load.large_bytes);
-  roads.fine = roads.coarse && 2 * left / (2 * kCutFine) + 2 * way.round_trip < kFoundFine * left / rate;
-  roads.grain = rate < kSlowRate ? Grain::finest : Grain::fine;
-  const double small = seconds(load.small_bytes, rate);
-  const double summing = seconds(load.small_bytes, 2 * kRsync) + 3 * way.round_trip;
-  roads.small = load.small_files > 0 && summing < kFoundSmall * small;
-  roads.why_small = fmt::format("whole {:.2f} s, differences save about {:.2f} s and cost {:.2f} s", small, kFoundSmall * small, summing);
-  return roads;
+double rate_of(const Way& way) {
+  // A long way is a slow one, more often than not. On loopback and in a rack it is the processors that are waited for.
+  constexpr double kBytesAWay = 1e6, kLeast = 30e6, kMost = 400e6, kUsual = 200e6;
+  if (way.rate > 0) return way.rate;
+  return way.round_trip > 0 ? std::clamp(kBytesAWay / way.round_trip, kLeast, kMost) : kUsual;
+}
+
+bool is_slow(const Way& way) { return rate_of(way) < kSlow; }
+
+Choice choose_coarse(u64 bytes, u64 base_bytes, const Way& way) {
+  const double rate = rate_of(way);
+  // Both ends cut at the same time.
+  const double cost = seconds(static_cast<double>(std::max(bytes, base_bytes)), kCutCoarse) + 2 * way.round_trip;
+  return decide(seconds(static_cast<double>(bytes), rate), kFoundCoarse, cost, rate);
+}
+
+Choice choose_fine(u64 rest, u64 unused, const Way& way) {
+  const double rate = rate_of(way);
+  // One end after the other.
+  const double cost = seconds(static_cast<double>(rest) + static_cast<double>(unused), kCutFine) + 2 * way.round_trip;
+  const double findable = static_cast<double>(std::min(rest, 2 * unused));
+  return decide(seconds(findable, rate), kFoundFine, cost, rate);
+}
+
+Grain fine_grain(const Way& way) { return is_slow(way) ? Grain::finest : Grain::fine; }
+
+Choice choose_small(u64 bytes, const Way& way) {
+  const double rate = rate_of(way);
+  const double cost = seconds(static_cast<double>(bytes), kSum) + 3 * way.round_trip;
+  return decide(seconds(static_cast<double>(bytes), rate), kFoundSmall, cost, rate);
 }
 
 }  // namespace envsync::delta

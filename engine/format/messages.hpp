@@ -129,6 +129,7 @@ struct SegmentRange { u32 want = 0, first = 0, count = 0; bool operator==(const 
 /// Followed by a blob: encode_pull_items(). The reply is a blob of packs. Each pack is one blob frame.
 struct PullRequest {
   std::optional<int> force_level;
+  std::optional<int> first_level = {};  // where more is known of the way than that it is new
   bool from_pool = false;            // of a target: contents that its records keep and its tree no longer has; paths do not count
   bool operator==(const PullRequest&) const = default;
 };

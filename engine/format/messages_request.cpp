@@ -68,15 +68,19 @@ TreeRequest take(Door& door, const wire::TreeRequest& in) {
 void put(wire::Request& out, const PullRequest& r) {
   wire::PullRequest& pull = *out.mutable_pull();
   if (r.force_level) pull.set_force_level(*r.force_level);
+  if (r.first_level) pull.set_first_level(*r.first_level);
   pull.set_from_pool(r.from_pool);
 }
 
 PullRequest take(Door& door, const wire::PullRequest& in) {
   PullRequest out;
   out.from_pool = in.from_pool();
-  if (!in.has_force_level()) return out;
-  if (in.force_level() < kLevelMin || in.force_level() > kLevelMax) door.refuse("force_level", "is no compression level");
-  out.force_level = in.force_level();
+  const auto level = [&](i32 value, std::string_view field) {
+    if (value < kLevelMin || value > kLevelMax) door.refuse(field, "is no compression level");
+    return value;
+  };
+  if (in.has_force_level()) out.force_level = level(in.force_level(), "force_level");
+  if (in.has_first_level()) out.first_level = level(in.first_level(), "first_level");
   return out;
 }
 

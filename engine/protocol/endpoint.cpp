@@ -22,6 +22,7 @@ struct Endpoint::State {
   std::function<std::string()> diagnose;
   std::string expected_digest;
   std::atomic<u32> next_request{kFirstRequest + 1};
+  std::atomic<double> quickest{0};
 
   State(std::unique_ptr<channel::Channel> channel, std::function<std::string()> d, std::string e)
       : connection(std::move(channel)), diagnose(std::move(d)), expected_digest(std::move(e)) {}
@@ -93,8 +94,12 @@ Result<T> Endpoint::State::expect(Result<Reply> reply) {
 
 template <class T>
 Result<T> Endpoint::State::call(const Request& request, const ProgressSink& progress, std::stop_token stop) {
+  const auto asked = std::chrono::steady_clock::now();
   TRY(const u32 number, ask(request));
-  return expect<T>(answer(number, progress, stop));
+  auto reply = answer(number, progress, stop);
+  const double took = Seconds(std::chrono::steady_clock::now() - asked).count();
+  if (const double before = quickest; before == 0 || took < before) quickest = took;
+  return expect<T>(std::move(reply));
 }
 
 Endpoint::Endpoint(std::unique_ptr<channel::Channel> channel, std::function<std::string()> diagnose, std::string expected)
@@ -268,6 +273,7 @@ Result<PutReply> Endpoint::Put::finish(const ProgressSink& progress, std::stop_t
 }
 
 bool Endpoint::ended() const { return state_->connection.ended(); }
+double Endpoint::round_trip() const { return state_->quickest; }
 u64 Endpoint::bytes_sent() const { return state_->connection.bytes_sent(); }
 u64 Endpoint::bytes_received() const { return state_->connection.bytes_received(); }
 

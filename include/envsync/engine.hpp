@@ -42,7 +42,8 @@ struct RunOptions {
   bool batch = false;               // never prompt for passwords or host keys
   double lock_wait_seconds = 0;
   std::optional<int> force_level;   // fixes the compression level; for byte comparisons
-  std::optional<std::string> force_origin;  // target, same-host, source; for tests of each way content can come
+  bool explain = false;             // FindingEvents say how changed content travels, and why
+  std::optional<std::string> force_origin;  // target, same-host, chunks, source; for tests of each way content can come
 };
 
 struct VerifyOptions {

@@ -32,7 +32,7 @@ inline std::vector<format::Request> sample_requests() {
                   .policy = {.owner = true, .mtime = true, .xattrs = false, .hardlinks = false, .source_mtimes = true},
                   .lock = LockMode::exclusive, .lock_wait_seconds = 1.5, .full = true, .want_facts = true, .any_record = true},
       TreeRequest{.kind = TreeKind::record, .record = 8, .bases = {sample_digest(9), sample_digest(40)}},
-      PullRequest{.force_level = -7, .from_pool = true},
+      PullRequest{.force_level = -7, .first_level = 6, .from_pool = true},
       PullRequest{},
       StageRequest{.head = sample_record(4), .commit_root = rel("lib/python3.12"), .adopt = true, .preserve_owner = true,
                    .write_mtime = false, .drop_unmanaged = {"a/__pycache__/m.", "a/__pycache__/n.", "b/"},

@@ -64,11 +64,12 @@ TEST_CASE("dry-run calls plan and never apply") {
 TEST_CASE("every flag reaches the engine") {
   Bench bench;
   CHECK(bench({"apply", "--host", "a", "--adopt", "--allow-delete", "--drift", "replace", "--verify-staged", "--lock-wait", "5s", "--hosts-at-once", "3", "--transport", "openssh", "--ssh-config", "c",
-               "--identity", "i", "--accept-new-host-keys", "-y", "--force-origin", "source", "--force-level", "3"}) == 0);
+               "--identity", "i", "--accept-new-host-keys", "-y", "--explain", "--force-origin", "source", "--force-level", "3"}) == 0);
   const RunOptions& o = bench.engine.options;
   CHECK(o.hosts == Line{"a"});
   CHECK((o.adopt && o.allow_delete && o.verify_staged && o.accept_new_host_keys && o.assume_yes && o.batch));
   CHECK((o.drift == "replace" && o.force_origin == "source" && o.transport == "openssh" && o.ssh_config == "c" && o.identity == "i"));
+  CHECK(o.explain);
   CHECK((o.lock_wait_seconds == 5 && o.hosts_at_once == 3u && o.force_level == 3));
   CHECK(bench({"verify", "--full"}) == 0);
   CHECK(bench.engine.verify_options.full);

@@ -223,3 +223,12 @@ TEST_CASE("a pack of another level than the present one is not counted") {
   for (int i = 0; i < 100; ++i) governor.sent(first + 1, 8u << 20, Seconds{1}, Seconds{0});
   CHECK(governor.level() == first);
 }
+
+TEST_CASE("a level to begin with is gone below only where the cores are too weak for it") {
+  LevelGovernor busy({}, 3), starved({}, 3);
+  for (int i = 0; i < 400; ++i) busy.sent(busy.level(), 8u << 20, Seconds{2}, Seconds{1});
+  CHECK(busy.level() >= 3);
+  for (int i = 0; i < 100; ++i) starved.sent(starved.level(), 8u << 20, Seconds{starved.level() >= 3 ? 20 : 1}, Seconds{1});
+  CHECK(starved.level() < 3);
+  CHECK(LevelGovernor({}, 4).level() == LevelGovernor().level());  // no step of the ladder
+}
