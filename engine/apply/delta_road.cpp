@@ -118,11 +118,8 @@ Result<void> DeltaRoad::probe() {
   constexpr u64 kProbeBytes = 8u << 20;
   using Clock = std::chrono::steady_clock;
   const auto began = Clock::now();
-  TRY_STATUS(open_put_()->finish());  // of nothing: what it takes to be answered
-  const auto answered = Clock::now();
   TRY(const Pulled pulled, pull(kProbeBytes));
-  const double round_trip = Seconds(answered - began).count(), took = Seconds(Clock::now() - answered).count();
-  choice_.way.round_trip = std::min(choice_.way.round_trip, round_trip);
+  const double took = Seconds(Clock::now() - began).count();
   if (pulled.content == kProbeBytes) choice_.way.rate = delta::rate_from(pulled.content, pulled.wire, std::max(took - choice_.way.round_trip, took / 2));
   return ok();
 }
@@ -166,11 +163,15 @@ Result<void> DeltaRoad::fine_batch(std::span<Plan* const> plans) {
   std::vector<delta::FileRanges> asked;
   for (const u32 base : asked_bases) asked.push_back({bases_[base], unused_[base]});
   TRY(const Bytes answer, target_->delta({DeltaStep::chunks, grain_of(grain_)}, delta::encode_files(asked), run_->stop));
-  TRY(const auto lists, delta::decode_chunks(answer, false));
+  TRY(auto lists, delta::decode_chunks(answer, false));
   if (lists.size() != asked.size()) return odd_answer();
   std::map<u32, std::vector<u64>> names;
-  for (std::size_t i = 0; i < lists.size(); ++i)
-    for (const delta::Chunk& chunk : lists[i]) names[asked_bases[i]].push_back(chunk.name);
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    std::vector<u64>& list = names[asked_bases[i]];
+    list.reserve(lists[i].size());
+    for (const delta::Chunk& chunk : lists[i]) list.push_back(chunk.name);
+    lists[i] = {};
+  }
   std::map<Source*, std::vector<Plan*>> by_place;
   for (Plan* plan : plans) by_place[plan->file->place].push_back(plan);
   for (const auto& [place, list] : by_place) TRY_STATUS(ask_source(*place, list, names));

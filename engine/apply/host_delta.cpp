@@ -55,9 +55,14 @@ std::unique_ptr<DeltaRoad> HostJob::choose_deltas(std::map<Source*, std::vector<
       changed.push_back({std::move(whole), place, asked_for(std::span(list).subspan(i, end - i)), base->path, base->file()->size});
     }
   }
-  const DeltaChoice choice{way(), force == "chunks"};
+  DeltaChoice choice{way(), force == "chunks"};
   const auto [large, bases] = bytes_of(changed, true);
   const u64 small = bytes_of(changed, false).first;
+  constexpr u64 kWorthAsking = 16u << 20;
+  if (choice.way.rate == 0 && !choice.is_forced && large + small >= kWorthAsking) {
+    const auto asked = std::chrono::steady_clock::now();
+    if (open_put()->finish()) choice.way.round_trip = Seconds(std::chrono::steady_clock::now() - asked).count();  // of nothing
+  }
   const delta::Choice by_chunks = delta::choose_coarse(large, bases, choice.way), by_sums = delta::choose_small(small, choice.way);
   explain_choice("large", large, choice.is_forced, by_chunks);
   explain_choice("small", small, choice.is_forced, by_sums);

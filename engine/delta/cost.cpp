@@ -32,7 +32,7 @@ double rate_from(u64 content, u64 wire, double seconds) {
 
 double rate_of(const Way& way) {
   // A long way is a slow one, more often than not. On loopback and in a rack it is the processors that are waited for.
-  constexpr double kBytesAWay = 1e6, kLeast = 30e6, kMost = 400e6, kUsual = 200e6;
+  constexpr double kBytesAWay = 1e6, kLeast = 30e6, kMost = 250e6, kUsual = 200e6;
   if (way.rate > 0) return way.rate;
   return way.round_trip > 0 ? std::clamp(kBytesAWay / way.round_trip, kLeast, kMost) : kUsual;
 }

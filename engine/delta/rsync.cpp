@@ -23,8 +23,15 @@ Error bad(std::string_view what, rs_result why) {
   return Error(ErrorCode::protocol, std::string(what)).cause(rs_strerror(why));
 }
 
+/// The library says on stderr what it returns anyway.
+void keep_quiet() {
+  static const bool is_quiet = (rs_trace_to([](rs_loglevel, const char*) {}), true);
+  (void)is_quiet;
+}
+
 /// Runs a job over all of `in`. The output grows as needed, up to `limit`.
 Result<Bytes> run(rs_job_t* job, ByteView in, std::size_t limit, std::string_view what) {
+  keep_quiet();
   Bytes out(std::min(limit, in.size() / 8 + 1024));
   std::size_t filled = 0;
   rs_buffers_t buffers{};
