@@ -28,6 +28,7 @@ import link
 import sshd
 
 CASES = ("login", "cold", "nothing", "patch", "pull", "recreated", "tmpfs")
+MORE = ("version",)  # where --older names something
 REPEATS = 5
 SGLANG = "sglang==0.5.15"
 
@@ -131,9 +132,9 @@ class Bench:
             self.config = timed
         return self.link.up + self.link.down - before
 
-    def rsync(self, source, target, cipher=None):
+    def rsync(self, source, target, cipher=None, options=()):
         ssh = f"ssh -F {self.config}" + (f" -c {cipher}" if cipher else "")
-        line = ["rsync", "-aH", "--delete", "--stats", "-e", ssh, f"{source}/", f"{target}/"]
+        line = ["rsync", "-aH", "--delete", *options, "--stats", "-e", ssh, f"{source}/", f"{target}/"]
         with Memory(str(self.work)) as memory:
             start = time.monotonic()
             done = subprocess.run(line, env=self.env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True)
@@ -313,6 +314,26 @@ class Bench:
         self.memory_row(title, found["rsync, default cipher"], found["envsync"])
         shutil.rmtree(shm)
 
+    def version(self, older):
+        """From an older version of the environment to this one, whose files lie on the target as hard links; `rsync -z`."""
+        found = {}
+        for name in ("rsync", "envsync"):
+            target = self.work / "version" / name / "env"
+            target.parent.mkdir(parents=True)
+            subprocess.run(["cp", "-al" if os.stat(older).st_dev == os.stat(self.work).st_dev else "-a", str(older), str(target)], check=True)
+            remote = f"bench:{target}"
+            say(f"version: {name}")
+            self.warm(target)
+            if name == "rsync":
+                found[name] = self.rsync(self.tree, remote, options=("-z", "--exclude", "__pycache__"))
+            else:
+                self.envsync(older, remote, "--adopt")  # known, as after an apply
+                found[name] = self.envsync(self.tree, remote, "--allow-delete")
+            self.remove(target)
+        self.row(f"from {older.name}, rsync -z", found["rsync"], found["envsync"])
+        print(f"bytes on the wire, of rsync -z: {found['envsync'].wire / found['rsync'].wire:.3f}")
+        self.memory_row("version", found["rsync"], found["envsync"])
+
     def run(self, env):
         self.prepare(env)
         cases = self.options.cases
@@ -322,6 +343,8 @@ class Bench:
             self.on_disk(cases, login)
         if "tmpfs" in cases:
             self.on_tmpfs()
+        if self.options.older:
+            self.version(self.options.older.resolve())
         self.table()
         if self.options.json:
             pathlib.Path(self.options.json).write_text(json.dumps(self.record, indent=1))
@@ -338,14 +361,15 @@ def build_env(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--env", type=pathlib.Path, help="an environment to measure with; it is only read [sglang from PyPI]")
+    parser.add_argument("--older", type=pathlib.Path, help="an older version of --env; adds the case `version`, against rsync -z")
     parser.add_argument("--work", default="/var/tmp", help="a folder of the disk to measure [/var/tmp]")
     parser.add_argument("--cases", default=CASES, type=lambda text: tuple(text.split(",")), help=f"some of {','.join(CASES)} [all]")
     parser.add_argument("--part-gb", type=float, default=2.0, help="size of the part that is measured on tmpfs [2]")
     parser.add_argument("--json", help="a file for all figures")
     options = parser.parse_args()
-    unknown = set(options.cases) - set(CASES)
+    unknown = set(options.cases) - set(CASES) - set(MORE)
     if unknown:
-        parser.error(f"no case is named {', '.join(sorted(unknown))}: {', '.join(CASES)} are")
+        parser.error(f"no case is named {', '.join(sorted(unknown))}: {', '.join(CASES + MORE)} are")
     bench = Bench(options)
     try:
         bench.run(options.env.resolve() if options.env else build_env(bench.work / "built"))
