@@ -69,9 +69,9 @@ Result<void> HostJob::stage() {
   return ok();
 }
 
-Result<void> HostJob::deliver(Lanes::Put& put, Buffer pack, Delivery& delivery) {
-  const u64 size = pack.size(), content = content::raw_bytes_of(pack);
-  TRY_STATUS(put.send(std::make_shared<const Buffer>(std::move(pack))));
+Result<void> HostJob::deliver(Lanes::Put& put, std::shared_ptr<const Buffer> pack, Delivery& delivery) {
+  const u64 size = pack->size(), content = content::raw_bytes_of(*pack);
+  TRY_STATUS(put.send(std::move(pack)));
   const std::lock_guard lock(delivery.mutex);
   pulled_bytes_ += size;
   delivery.at.bytes_done = std::min(delivery.at.bytes_total, delivery.at.bytes_done + content);
@@ -94,7 +94,8 @@ Result<void> HostJob::pull_from(Source& place, const std::vector<PullItem>& item
   static_assert(RunOptions::kRaw == content::kRawLevel);
   request.force_level = run_->options->force_level;
   if (delta::is_slow(way())) request.first_level = delta::kSlowLevel;
-  TRY(const Arrived arrived, place.session().lanes->pull(request, items, [&](Buffer pack) { return deliver(*delivery.put, std::move(pack), delivery); }, run_->stop));
+  const auto sink = [&](std::shared_ptr<const Buffer> pack) { return deliver(*delivery.put, std::move(pack), delivery); };
+  TRY(const Arrived arrived, place.feed().pull(request, items, sink, std::exchange(tickets_[&place], {}), run_->stop));
   if (arrived == Arrived::some) delivery.arrived = arrived;
   return ok();
 }
@@ -107,7 +108,7 @@ Result<void> HostJob::put_made(const std::vector<PullItem>& items, Delivery& del
     if (pieces.empty()) return ok();
     content::PackBuilder pack(pieces.size(), bytes);
     for (const auto& [piece, text] : pieces) std::ranges::copy(text, pack.add(piece).begin());
-    TRY_STATUS(deliver(*delivery.put, std::move(pack).finish(run_->options->force_level.value_or(1)), delivery));
+    TRY_STATUS(deliver(*delivery.put, std::make_shared<const Buffer>(std::move(pack).finish(run_->options->force_level.value_or(1))), delivery));
     bytes = 0;
     pieces.clear();
     return ok();
@@ -160,12 +161,16 @@ void HostJob::expect(const std::map<Source*, std::vector<PullItem>>& items) {
 }
 
 Result<void> HostJob::transfer(const std::vector<u32>& wanted) {
-  if (wanted.empty()) return ok();
+  if (wanted.empty()) {
+    tickets_.clear();
+    return ok();
+  }
   TRY(auto items, items_of(wanted, staged_.missing));
   const u64 total = staged_.wanted_bytes;
   PhaseTimer timer(*run_->dispatcher, target_->name, Phase::transfer, &outcome_.seconds);
   Delivery delivery{.put = open_put(), .at = {Phase::transfer, 0, wanted.size(), 0, total}};
-  const auto road = choose_deltas(items, [&](Lanes::Put& into, Buffer pack) { return deliver(into, std::move(pack), delivery); });
+  const auto road = choose_deltas(items, [&](Lanes::Put& into, Buffer pack) { return deliver(into, std::make_shared<const Buffer>(std::move(pack)), delivery); });
+  std::erase_if(tickets_, [&](const auto& ticket) { return !items.contains(ticket.first); });
   expect(items);
   const auto began = std::chrono::steady_clock::now();
   const u64 pulled_before = pulled_bytes_;

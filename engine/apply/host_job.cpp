@@ -80,6 +80,8 @@ Result<void> HostJob::open() {
   ask.want_facts = goal_.ending == Ending::plan_only;
   if (goal_.is_retry) ask.lock_wait_seconds = kReconnectLockWait;
   open_layers();
+  if (goal_.ending == Ending::commit)
+    for (Source* place : places()) tickets_.emplace(place, place->feed().announce());
   TRY(Session session, open_session(*run_, *target_, target_->path, ask, target_->name));
   session_.emplace(std::move(session));
   return ok();
@@ -361,6 +363,7 @@ void HostJob::account() {
 }
 
 Outcome HostJob::finish(Result<void> result) {
+  tickets_.clear();
   if (!result) {
     Error error = std::move(result).error();
     if (outcome_.kind != OutcomeKind::rolled_back) outcome_.kind = is_refusal(error.code) ? OutcomeKind::refused : OutcomeKind::failed;

@@ -92,7 +92,7 @@ class HostJob {
   Result<void> pull_from(Source& place, const std::vector<format::PullItem>& items, Delivery& delivery);
   std::unique_ptr<Lanes::Put> open_put() { return std::make_unique<Lanes::Put>(*session_->lanes, run_->stop, pacer()); }
   void expect(const std::map<Source*, std::vector<format::PullItem>>& items);
-  Result<void> deliver(Lanes::Put& put, Buffer pack, Delivery& delivery);
+  Result<void> deliver(Lanes::Put& put, std::shared_ptr<const Buffer> pack, Delivery& delivery);
   std::unique_ptr<DeltaRoad> choose_deltas(std::map<Source*, std::vector<format::PullItem>>& items, DeltaRoad::Deliver deliver);
   Result<void> pull_lacking(Delivery& delivery);
   Result<std::map<Source*, std::vector<format::PullItem>>> items_of(const std::vector<u32>& wanted, const std::vector<format::SegmentRange>& missing) const;
@@ -134,6 +134,7 @@ class HostJob {
   std::optional<Pace> pace_;             // of this host
   u64 pulled_bytes_ = 0;
   bool has_staged_ = false;
+  std::map<Source*, Feed::Ticket> tickets_;  // of places that content may be asked of
 };
 
 /// One target, from the source. A connection that is lost before the swap is made anew for settings.retry_for, and the run goes on with

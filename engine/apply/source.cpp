@@ -71,6 +71,11 @@ Result<Session> Source::open() {
   return session;
 }
 
+Source::Source(Run& run, manifest::Source place, Reading reading)
+    : run_(&run), place_(std::move(place)), reading_(reading), feed_([this](const auto& request, const auto& items, const auto& sink, std::stop_token stop) {
+        return session_->lanes->pull(request, items, sink, std::move(stop));
+      }) {}
+
 Source::~Source() {
   // What runs uses all of this.
   if (opened_.valid()) opened_.wait();

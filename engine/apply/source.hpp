@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 
+#include "apply/feed.hpp"
 #include "apply/run.hpp"
 #include "python/distribution_set.hpp"
 
@@ -17,7 +18,7 @@ enum class Reading : u8 { environment, origin, base };
 
 class Source {
  public:
-  Source(Run& run, manifest::Source place, Reading reading) : run_(&run), place_(std::move(place)), reading_(reading) {}
+  Source(Run& run, manifest::Source place, Reading reading);
   ~Source();
   /// Starts connecting and scanning in a thread of its own.
   void start();
@@ -35,6 +36,7 @@ class Source {
   std::string text() const;
   /// Only after scan() succeeded.
   Session& session() { return *session_; }
+  Feed& feed() { return feed_; }
   const Session& session() const { return *session_; }
   /// Channel bytes from it so far.
   u64 bytes_received() const { return session_ ? session_->lanes->bytes_received() : 0; }
@@ -55,6 +57,7 @@ class Source {
   std::optional<Result<tree::Tree>> tree_;
   std::optional<Result<python::SmallFiles>> texts_;
   std::future<void> ahead_;
+  Feed feed_;  // last: it reads from the session
 };
 
 }  // namespace envsync::apply
