@@ -13,7 +13,7 @@ namespace {
 /// Bytes of the base at `from` that become those at `to`.
 struct Part { u64 to = 0, from = 0; u32 length = 0; u32 base = 0; };
 
-constexpr std::size_t kUnitBytes = content::kSegmentBytes;
+constexpr std::size_t kUnitBytes = 2u << 20;  // LIMIT: of each core, beside the packs that come
 constexpr std::size_t kUnitParts = 4096;
 
 /// Offsets of a file's fine chunks, by number; the end of each but the last is the next one's begin or the end of its range.

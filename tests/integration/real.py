@@ -35,7 +35,8 @@ class Real(harness.Case):
         self.assertLessEqual({"numpy", "requests", "sglang"}, {p["name"] for p in run.plan()["packages"]})
 
         wheels.install(self.src, wheels.SGLANG_NEW, dependencies=False)
-        run = self.apply()
+        run = self.apply("--force-origin", "chunks")
+        self.assertLess(run.outcome()["bytes_up"], 12_000_000)
         changed = {p["name"]: (p["from"], p["to"]) for p in run.plan()["packages"]}
         self.assertEqual(changed, {"sglang": ("0.5.13", "0.5.15")})
         self.assertEqual(trees.python(self.dst, VERSION), "0.5.15")
