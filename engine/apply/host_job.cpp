@@ -199,7 +199,8 @@ Result<void> HostJob::make_plan(const tree::Tree& wanted) {
   inputs.steps = &layered_.steps;
   inputs.findings = &layered_.findings;
   plan_ = plan::make_plan(inputs);
-  if (!is_rollback()) note_accepts(*run_, plan_->accept_used);
+  // A plan that is refused, or has nothing to do, has not said all that it finds.
+  if (!is_rollback() && plan_->refusals.empty() && !plan_->changes.empty()) note_accepts(*run_, plan_->accept_used);
   return ok();
 }
 

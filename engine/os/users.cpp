@@ -95,7 +95,10 @@ class Users {
   std::string use_of(const std::string& pid) {
     const std::string proc = "/proc/" + pid + "/";
     if (const auto exe = read_proc_link(proc + "exe"); is_below(exe, root_)) return said("runs from", exe);
-    if (const auto cwd = read_proc_link(proc + "cwd"); is_below(cwd, root_)) return said("stands in", cwd);
+    const auto cwd = read_proc_link(proc + "cwd");
+    // An environment's bin/python is a link to the base's: what the process was started as tells whose it is.
+    if (const auto started = started_as(proc, cwd); is_below(started, root_)) return said("was started as", started);
+    if (is_below(cwd, root_)) return said("stands in", cwd);
     if (const auto dir = read_proc_link(proc + "root"); dir != "/" && is_below(dir, root_)) return said("has its root in", dir);
     if (const auto mapped = mapped_by(proc); !mapped.empty()) return said("has mapped", mapped);
     for (const auto& number : numbers_in(proc + "fd"))
@@ -105,6 +108,14 @@ class Users {
 
  private:
   static std::string said(std::string_view verb, std::string_view path) { return fmt::format("{} '{}'", verb, printable(path)); }
+
+  static std::string started_as(const std::string& proc, const std::string& cwd) {
+    constexpr std::size_t kPathMax = 4096;
+    std::string program = read_whole(proc + "cmdline", kPathMax);
+    program.resize(std::min(program.find('\0'), program.size()));
+    if (program.starts_with('/') || program.find('/') == std::string::npos) return program;
+    return cwd + "/" + (program.starts_with("./") ? program.substr(2) : program);
+  }
 
   std::string mapped_by(const std::string& proc) const {
     const std::string text = read_whole(proc + "maps", kProcTextMax);

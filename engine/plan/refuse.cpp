@@ -43,7 +43,8 @@ void refuse_drift(const Inputs& inputs, HostPlan& plan) {
   if (target.drift.size() > kShownMax) error.causes.push_back(fmt::format("and {} more", target.drift.size() - kShownMax));
   plan.refusals.push_back({nothing_changed(std::move(error))
                                .hint("run `envsync status --files` to see the changes")
-                               .hint("run `envsync apply --drift replace` to go on; what is replaced is kept as a generation"),
+                               .hint(fmt::format("run `envsync {} --drift replace` to go on; what is replaced is kept as a generation",
+                                                 inputs.purpose == Purpose::rollback ? "rollback" : "apply")),
                            Need::discard_drift});
 }
 
@@ -135,7 +136,13 @@ void refuse_path(const Inputs& inputs, HostPlan& plan) {
 void refuse(const Inputs& inputs, HostPlan& plan) {
   refuse_problems(inputs, plan);
   refuse_pin(inputs, plan);
-  if (plan.changes.empty() && inputs.target.current && inputs.target.current_root == inputs.target.observed_root) return;
+  if (plan.changes.empty() && inputs.target.current && inputs.target.current_root == inputs.target.observed_root) {
+    // The tree is as it would be; a name in the manifest that no origin has is wrong all the same.
+    if (inputs.findings != nullptr) plan.findings = *inputs.findings;
+    plan.accept_used = accept_findings(*inputs.manifest, inputs.target.host, plan.findings);
+    refuse_findings(inputs, plan);
+    return;
+  }
   refuse_adoption(inputs, plan);
   refuse_drift(inputs, plan);
   refuse_deletions(inputs, plan);

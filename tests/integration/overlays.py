@@ -69,6 +69,15 @@ class OntoASource(Overlays):
         self.assert_laid(self.dst)
         self.assertEqual(self.apply().outcome()["result"], "unchanged")
 
+    def test_a_name_that_no_origin_has_is_refused_though_the_tree_would_stay_as_it_is(self):
+        self.manifest(extra=self.overlay())
+        self.apply()
+        self.manifest(extra=self.overlay().replace("[torch]", "[torch, toch]"))
+        for verb in ("plan", "apply"):
+            error = self.envsync(verb, str(self.manifest_file), rc=13).outcome()["error"]
+            self.assertEqual(error["code"], "overlay_refused")
+        self.assertEqual(sorted(self.generations()), [1])
+
     def test_an_overlay_that_is_added_later_changes_its_packages_alone(self):
         self.manifest()
         self.apply()

@@ -130,6 +130,16 @@ TEST_CASE("given variables replace inherited ones") {
   ::unsetenv("ENVSYNC_TEST_AB");
 }
 
+TEST_CASE("who runs by a link of the tree to a program elsewhere uses the tree") {
+  const Folder folder;
+  REQUIRE(::mkdir(folder.path("env").c_str(), 0755) == 0);
+  REQUIRE(::symlink("/bin/cat", folder.path("env/python").c_str()) == 0);
+  auto in = make_pipe().value();
+  const auto child = spawn({folder.path("env/python")}, {.in = in.read.get(), .out = -1, .err = -1}).value();
+  CHECK(names(processes_using(folder.path("env"), 10), child.pid(), "was started as '" + folder.path("env/python") + "'"));
+  in.write.reset();
+}
+
 TEST_CASE("a lock is held by one descriptor until that is closed") {
   const Folder folder;
   folder.write("lock", "");
