@@ -241,11 +241,12 @@ Result<DeltaRoad::Pulled> DeltaRoad::pull(u64 bytes_max) {
     if (taken.empty()) continue;
     plan.rest = delta::without(plan.rest, taken);
     plan.missing = delta::without(plan.missing, taken);
+    plan.file->place->session().lanes->expect(delta::total(taken));
     items[plan.file->place].push_back(std::move(item));
   }
   counts_.literal += bytes;
   if (items.empty()) return pulled;
-  const auto put = open_put_();
+  const auto put = open_put_(bytes);
   format::PullRequest request;
   request.force_level = run_->options->force_level;
   if (delta::is_slow(choice_.way)) request.first_level = delta::kSlowLevel;

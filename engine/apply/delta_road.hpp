@@ -45,7 +45,7 @@ class DeltaRoad {
  public:
   /// Sends one pack into the put, and counts.
   using Deliver = std::function<Result<void>(Lanes::Put& put, Buffer pack)>;
-  using OpenPut = std::function<std::unique_ptr<Lanes::Put>()>;
+  using OpenPut = std::function<std::unique_ptr<Lanes::Put>(u64 content_bytes)>;
   DeltaRoad(Run& run, protocol::Endpoint& target, DeltaChoice choice, std::vector<Changed> files, OpenPut open_put, Deliver deliver)
       : run_(&run), target_(&target), choice_(choice), files_(std::move(files)), open_put_(std::move(open_put)), deliver_(std::move(deliver)) {}
 

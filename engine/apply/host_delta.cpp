@@ -74,7 +74,10 @@ std::unique_ptr<DeltaRoad> HostJob::choose_deltas(std::map<Source*, std::vector<
   for (const Changed& file : changed) is_taken[file.item.want] = true;
   for (auto& [place, list] : items) std::erase_if(list, [&](const PullItem& item) { return is_taken[item.want]; });
   std::erase_if(items, [](const auto& one) { return one.second.empty(); });
-  return std::make_unique<DeltaRoad>(*run_, *session_->endpoint, choice, std::move(changed), [this] { return open_put(); }, std::move(deliver));
+  return std::make_unique<DeltaRoad>(*run_, *session_->endpoint, choice, std::move(changed), [this](u64 content_bytes) {
+    session_->lanes->expect(content_bytes);
+    return open_put();
+  }, std::move(deliver));
 }
 
 /// What was built, now or before a cut, may have become another content: of that all comes again, once. And what was lost with a

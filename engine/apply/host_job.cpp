@@ -355,12 +355,20 @@ Result<void> HostJob::apply() {
   return commit();
 }
 
+void HostJob::note_connections(const std::string& host, const Lanes& lanes) {
+  if (const Connections seen{host, lanes.most(), lanes.why_no_more()}; seen.most > 1 || !seen.why_no_more.empty()) outcome_.connections.push_back(seen);
+}
+
 void HostJob::account() {
   if (!session_ || !session_->endpoint) return;
+  outcome_.connections.clear();
+  note_connections(target_->name, *session_->lanes);
   outcome_.bytes_up = session_->lanes->bytes_sent();
   outcome_.bytes_down = session_->lanes->bytes_received();
   for (const Source* place : places())
     if (!place->place().host.is_local && !is_on_same_host(place)) outcome_.bytes_down += place->bytes_received();
+  for (Source* place : places())
+    if (place->scan()) note_connections(place->place().host.name, *place->session().lanes);
 }
 
 Outcome HostJob::finish(Result<void> result) {

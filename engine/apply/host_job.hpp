@@ -109,6 +109,7 @@ class HostJob {
   Result<void> adopt_as_is();
   format::RecordInfo record_head() const;
   void account();
+  void note_connections(const std::string& host, const Lanes& lanes);
   Outcome finish(Result<void> result);
 
   Run* run_;                             // outlives this

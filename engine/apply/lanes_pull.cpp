@@ -29,19 +29,26 @@ struct Lanes::Pulling final : Lanes::Work {
     in_sink.begin();
     auto taken = sink(std::move(pack));
     in_sink.end();
+    if (!taken) fail(taken.error());
     return taken;
   }
 
-  void failed(const std::shared_ptr<protocol::Endpoint>& endpoint, Error why) {
-    const bool is_lost = endpoint->ended();
-    if (is_lost) all.note_lost(endpoint);
+  void fail(Error why) {
     const std::lock_guard lock(result_mutex);
-    if (is_lost) {
-      arrived = Arrived::some;
-      return;
-    }
     if (!error && !stop.stop_requested()) error = std::move(why);
     stop.request_stop();
+  }
+
+  void failed(const std::shared_ptr<protocol::Endpoint>& endpoint, Error why) {
+    {
+      // What the sink says may be the end of another host's connection.
+      const std::lock_guard lock(result_mutex);
+      if (error) return;
+    }
+    if (why.code != ErrorCode::connection_lost && !endpoint->ended()) return fail(std::move(why));
+    all.note_lost(endpoint);
+    const std::lock_guard lock(result_mutex);
+    arrived = Arrived::some;
   }
 
   /// Waits until every lane has given what it had.

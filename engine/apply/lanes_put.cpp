@@ -35,7 +35,7 @@ struct Lanes::Put::State final : Lanes::Work {
       if (stop.stop_requested()) return Error{ErrorCode::interrupted, "the run was stopped"};
       return put.finish({}, stop.get_token());
     }();
-    const bool is_lost = !done && !lane.is_control && lane.endpoint->ended();
+    const bool is_lost = !done && !lane.is_control && (done.error().code == ErrorCode::connection_lost || lane.endpoint->ended());
     if (is_lost) all.note_lost(lane.endpoint);
     const std::lock_guard lock(mutex);
     if (done) result.bytes_written += done->bytes_written;

@@ -213,6 +213,12 @@ Json make(const Outcome& outcome, const Envelope& envelope, Paths) {
   Json seconds = Json::object();
   for (const PhaseSeconds& phase : outcome.seconds) seconds[std::string(name(phase.phase))] = phase.seconds;
   json["seconds"] = seconds;
+  for (const Connections& host : outcome.connections) {
+    Json& one = json["connections"].emplace_back(Json::object());
+    one["host"] = host.host;
+    one["most"] = host.most;
+    one["why_no_more"] = utf8(host.why_no_more);
+  }
   json["error"] = outcome.error ? to_json(*outcome.error) : Json(nullptr);
   return json;
 }

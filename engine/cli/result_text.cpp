@@ -139,6 +139,8 @@ std::string figures_text(const Outcome& outcome) {
   for (const PhaseSeconds& phase : outcome.seconds) phases.push_back(fmt::format("{} {:.2f} s", name(phase.phase), phase.seconds));
   std::string text = fact("wire", fmt::format("{} up, {} down", human_bytes(outcome.bytes_up), human_bytes(outcome.bytes_down)));
   text += fact("disk", fmt::format("{} read, {} written", human_bytes(outcome.bytes_read), human_bytes(outcome.bytes_written)));
+  for (const Connections& host : outcome.connections)
+    text += fact("ssh", fmt::format("{} to {}{}", count(host.most, "connection"), safe(host.host), host.why_no_more.empty() ? "" : "; no more: " + safe(host.why_no_more)));
   if (!phases.empty()) text += fact("time", join(phases, ", "));
   return text + fact("guarantee", name(outcome.guarantee));
 }

@@ -105,6 +105,13 @@ struct ProblemEvent {
 
 struct PhaseSeconds { Phase phase = Phase::scan; double seconds = 0; };
 
+/// To one host of a transfer.
+struct Connections {
+  std::string host;
+  u32 most = 1;             // at once
+  std::string why_no_more;  // empty where nothing was in the way of more
+};
+
 struct Outcome {
   std::string host;
   std::string environment;
@@ -120,6 +127,7 @@ struct Outcome {
   Guarantee guarantee = Guarantee::atomic;
   bool recovery_pending = false;
   std::vector<PhaseSeconds> seconds;
+  std::vector<Connections> connections = {};  // where there were several, or could be no more
 };
 
 struct GenerationEvent {

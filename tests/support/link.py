@@ -6,7 +6,8 @@
         ... connect to link.port ...
         link.up, link.down      bytes towards the server and back, on all connections
 
-With `quiet` the server hears nothing of a cut, as where a cable is pulled. `rate` is bytes a second, for each way, shared by all connections. After `cut_after` bytes in all every connection is
+With `quiet` the server hears nothing of a cut, as where a cable is pulled. `rate` is bytes a second, for each way, shared by all connections, `rate_each` that of one
+connection, as where a server's window is small for a long way. After `cut_after` bytes in all every connection is
 reset and the link refuses new ones until `mend()`; a link that is mended is not cut again.
 """
 import asyncio
@@ -20,9 +21,10 @@ BUFFER_SECONDS = 0.1
 
 
 class Link:
-    def __init__(self, target_port, rate=None, rtt=0.0, cut_after=None, quiet=False):
+    def __init__(self, target_port, rate=None, rtt=0.0, cut_after=None, quiet=False, rate_each=None):
         self.target_port, self.rate, self.rtt, self.cut_after = target_port, rate, rtt, cut_after
-        self.quiet = quiet
+        self.quiet, self.rate_each = quiet, rate_each
+        self.connections = 0
         self.up = self.down = 0
         self.cuts = 0
         self.broken = False
@@ -73,6 +75,7 @@ class Link:
         except OSError:
             self._reset(writer)
             return
+        self.connections += 1
         self._writers |= {writer} if self.quiet else {writer, far_writer}
         ways = [asyncio.ensure_future(way) for way in (self._way("up", reader, far_writer), self._way("down", far_reader, writer))]
         try:
@@ -92,12 +95,16 @@ class Link:
     async def _way(self, name, reader, writer):
         queue = asyncio.Queue(QUEUE_PIECES)
         sender = asyncio.ensure_future(self._send(queue, writer))
+        own_slot = 0.0
         try:
             while True:
                 data = await reader.read(PIECE_BYTES)
                 now = due = self._loop.time()
                 if self.rate:
                     due = self._slot[name] = max(self._slot[name], now) + len(data) / self.rate
+                if self.rate_each:
+                    own_slot = max(own_slot, now) + len(data) / self.rate_each
+                    due = max(due, own_slot)
                 setattr(self, name, getattr(self, name) + len(data))
                 if self.cut_after is not None and self.up + self.down >= self.cut_after:
                     self._cut()

@@ -1,102 +1,15 @@
 // SPDX-License-Identifier: MIT
-#include "agent/joins.hpp"
-
-#include <cstdlib>
-#include <future>
-
-#include <doctest/doctest.h>
-#include <unistd.h>
-
-#include "agent/agent.hpp"
-#include "os/process.hpp"
 #include "os/sockets.hpp"
-#include "protocol/endpoint.hpp"
-#include "support/store_large.hpp"
+#include "support/agent_session.hpp"
 
 using namespace envsync;
 using namespace envsync::testing;
-using protocol::Endpoint;
 
 namespace {
-
-std::unique_ptr<Endpoint> endpoint_on(os::Fd fd) { return std::make_unique<Endpoint>(channel::make_fd_channel(std::move(fd), {}), nullptr, ""); }
-
-/// A session in a thread, with its control connection.
-struct Served {
-  Folder folder;
-  os::PosixFiles files;
-  std::future<int> status;
-  std::unique_ptr<Endpoint> control;
-
-  Served() {
-    ::setenv("XDG_CACHE_HOME", folder.path("cache").c_str(), 1);
-    auto ends = os::make_socket_pair();
-    REQUIRE(ends);
-    auto far = std::make_shared<std::unique_ptr<channel::Channel>>(channel::make_fd_channel(std::move(ends->second), {}));
-    status = std::async(std::launch::async, [this, far] { return agent::serve(std::move(*far), {}, files); });
-    control = endpoint_on(std::move(ends->first));
-    REQUIRE(control->greet({}));
-  }
-  ~Served() {
-    control.reset();
-    if (status.valid()) status.wait();
-  }
-  std::string open_door(const std::string& secret = "0123") {
-    const auto reply = control->lanes({secret}, {});
-    REQUIRE(reply);
-    return reply->name;
-  }
-  format::ScanReply scan(format::Role role, const std::string& rel) {
-    format::ScanRequest request;
-    request.run = "r";
-    request.operator_name = "ada";
-    request.role = role;
-    request.path = folder.path(rel);
-    request.lock = role == format::Role::target ? format::LockMode::exclusive : format::LockMode::none;
-    auto reply = control->scan(request, {}, {});
-    REQUIRE(reply);
-    return std::move(*reply);
-  }
-};
-
-/// The login of a further connection: what its agent does, in a thread.
-struct Login {
-  std::future<int> status;
-  std::unique_ptr<Endpoint> endpoint;
-
-  explicit Login(const std::string& name) {
-    auto ends = os::make_socket_pair();
-    REQUIRE(ends);
-    endpoint = endpoint_on(std::move(ends->first));
-    status = std::async(std::launch::async, [name, fd = ends->second.release()] {
-      const std::string hello(as_text(format::encode(format::Hello{"0", "", 1})));
-      return agent::hand_over(name, hello, os::Fd(fd), os::Fd(::dup(fd)));
-    });
-    REQUIRE(endpoint->greet({}));
-  }
-};
 
 std::string code_of(const Result<void>& result) { return result ? "ok" : std::string(info(result.error().code).name); }
 
 std::string large_text() { return large('j'); }
-
-content::ContentId id_of(const std::string& text) {
-  content::FileHasher hasher;
-  hasher.update(as_bytes(text));
-  return {hasher.finish(), text.size()};
-}
-
-Buffer pack_of(u32 want, u64 offset, ByteView bytes) {
-  content::PackBuilder pack(1, bytes.size());
-  std::ranges::copy(bytes, pack.add({want, offset, narrow<u32>(bytes.size())}).begin());
-  return std::move(pack).finish(content::kRawLevel);
-}
-
-Result<format::StageReply> stage(Served& served, const tree::Tree& desired) {
-  format::StageRequest request;
-  request.head.run = "r";
-  return served.control->stage(request, tree::make_delta({}, desired), {}, {}, {}, {});
-}
 
 }  // namespace
 
@@ -117,11 +30,11 @@ TEST_CASE("a connection that joins is served by the session that scanned") {
                                {}));
   CHECK(packs == 1);
   SUBCASE("its login ends when the connection does") {
-    login.endpoint.reset();
+    login.close();
     CHECK(login.status.get() == 0);
   }
   SUBCASE("it ends with the control connection") {
-    served.control.reset();
+    served.close();
     CHECK(served.status.get() == 0);
     CHECK(login.status.get() == 0);
     CHECK(code_of(login.endpoint->pull({}, {{3, rel("lib/a.txt"), id_of("hello")}}, {}, {})) == "connection_lost");
@@ -138,7 +51,7 @@ TEST_CASE("a connection with a wrong secret is refused, and the session goes on"
     const auto joined = login.endpoint->join(secret, {});
     REQUIRE(!joined);
     CHECK(joined.error().what == "the connection is not of this run");
-    login.endpoint.reset();
+    login.close();
     CHECK(login.status.get() == 0);
   }
   CHECK(served.scan(format::Role::source, "src").entries == 2);
@@ -201,7 +114,7 @@ TEST_CASE("a connection that is lost in the middle of its put costs what it carr
   REQUIRE(put);
   REQUIRE(put->send(segment(0), {}));
   REQUIRE(put->finish({}, {}));
-  login.endpoint.reset();  // never finished: segment 1 may have been written or not, segment 2 never came
+  login.close();  // never finished: segment 1 may have been written or not, segment 2 never came
   auto lack = served.control->lack({});
   REQUIRE(lack);
   CHECK(lack->wanted == std::vector<u32>{index});
