@@ -100,8 +100,11 @@ Result<Arrived> Feed::pull(const format::PullRequest& request, const std::vector
     }
     if (pass != nullptr && !pass->reader.joinable()) {
       pass->key = key;
+      // Who began with this one is about as far.
+      const Seconds prepared = std::chrono::steady_clock::now() - ticket.since_;
+      const Deadline gathered = deadline_in(std::max(patience_.gathering, std::min(prepared, kGatheringMax)));
       // Whoever began it may leave before it ends: its list is copied.
-      pass->reader = std::jthread([this, pass, request, items] { read(*pass, request, items); });
+      pass->reader = std::jthread([this, pass, gathered, request, items] { read(*pass, gathered, request, items); });
     }
   }
   // Nobody else is there to share with.
@@ -113,10 +116,10 @@ Result<Arrived> Feed::pull(const format::PullRequest& request, const std::vector
 }
 
 /// The pass's own thread.
-void Feed::read(Pass& pass, const format::PullRequest& request, const std::vector<format::PullItem>& items) {
+void Feed::read(Pass& pass, Deadline gathered, const format::PullRequest& request, const std::vector<format::PullItem>& items) {
   {
     std::unique_lock lock(mutex_);
-    changed_.wait_until(lock, pass.stop.get_token(), deadline_in(patience_.gathering), [&] { return coming_ == 0; });
+    changed_.wait_until(lock, pass.stop.get_token(), gathered, [&] { return coming_ == 0; });
     pass.began = std::chrono::steady_clock::now();
   }
   auto result = pull_(request, items, [&](Buffer pack) { return hand_out(pass, std::make_shared<const Buffer>(std::move(pack))); }, pass.stop.get_token());

@@ -22,8 +22,9 @@ class Feed {
   using Pull = std::function<Result<Arrived>(const format::PullRequest&, const std::vector<format::PullItem>&, const Lanes::PackSink&, std::stop_token)>;
   using Sink = std::function<Result<void>(std::shared_ptr<const Buffer> pack)>;  // called by the thread of pull()
 
-  /// How long a pass waits for those that are about to ask, and for one of them that is slower than the others: a part of the time that
-  /// the pass took, and this.
+  /// How long a pass waits for those that are about to ask (or as long as the first took to ask, up to kGatheringMax), and for one of them
+  /// that is slower than the others: a part of the time that the pass took, and this.
+  static constexpr Seconds kGatheringMax{10};
   struct Patience {
     Seconds gathering{1}, lagging{0.25};
     double lagging_part = 0.05;
@@ -46,6 +47,7 @@ class Feed {
    private:
     friend class Feed;
     Feed* feed_ = nullptr;  // outlives this
+    Deadline since_ = std::chrono::steady_clock::now();
   };
   Ticket announce();
   u32 coming() const;  // that were announced and have not asked
@@ -56,7 +58,7 @@ class Feed {
  private:
   struct Part;
   struct Pass;
-  void read(Pass& pass, const format::PullRequest& request, const std::vector<format::PullItem>& items);
+  void read(Pass& pass, Deadline gathered, const format::PullRequest& request, const std::vector<format::PullItem>& items);
   Result<void> hand_out(Pass& pass, std::shared_ptr<const Buffer> pack);
   Result<Arrived> take_part(Pass& pass, Part& part, const Sink& sink, const std::stop_token& stop);
   void leave();
