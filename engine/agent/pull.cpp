@@ -207,7 +207,7 @@ Result<std::optional<Packed>> Sender::take(const std::stop_token& stop) {
   std::unique_lock lock(packing_.mutex);
   const bool is_there = packing_.changed.wait(lock, stop, [&] { return is_stopped_ || taken_ >= jobs_.size() || ready_.contains(taken_); });
   if (!is_there || is_stopped_) return Error{ErrorCode::interrupted, "the request was cancelled"};
-  if (taken_ >= jobs_.size()) return std::optional<Packed>();
+  if (taken_ >= jobs_.size()) return Result<std::optional<Packed>>(tl::in_place, std::nullopt);
   Result<Packed> packed = std::move(ready_.extract(taken_++).mapped());
   packing_.changed.notify_all();
   if (!packed) return std::move(packed).error();

@@ -44,6 +44,11 @@ struct Lanes::Pulling final : Lanes::Work {
       // What the sink says may be the end of another host's connection.
       const std::lock_guard lock(result_mutex);
       if (error) return;
+      // The place ends every lane's part when the request of lane 0 ends, which has the reason.
+      if (why.code == ErrorCode::interrupted) {
+        arrived = Arrived::some;
+        return;
+      }
     }
     if (why.code != ErrorCode::connection_lost && !endpoint->ended()) return fail(std::move(why));
     all.note_lost(endpoint);
