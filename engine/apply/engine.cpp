@@ -89,7 +89,7 @@ manifest::ReadHosts EngineImpl::hosts_reader(const std::string& manifest) {
 Result<std::string> EngineImpl::file_digest(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   TRY(const os::Fd dir, os::open_dir_absolute(slash == std::string::npos ? "." : path.substr(0, slash + 1)));
-  constexpr std::size_t kAgentMax = 64u << 20;
+  constexpr std::size_t kAgentMax = 256u << 20;
   TRY(const std::string bytes, os::read_small(dir.get(), path.substr(slash + 1), kAgentMax));
   return content::digest_of(as_bytes(bytes)).hex();
 }
