@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 import threading
-import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
 import harness
@@ -125,7 +124,8 @@ class Lost(Case):
 
                 def kill():
                     self.wait_for_sessions(2)
-                    time.sleep(0.5)  # it carries something by now
+                    seen = link.up + link.down
+                    harness.wait_until(lambda: link.up + link.down > seen + EACH, "both connections carry content")
                     login, agent = self.agents_of_host()[1]
                     killed.append(victim(login, agent))
                     os.kill(killed[0], signal.SIGKILL)
