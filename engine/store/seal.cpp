@@ -190,12 +190,17 @@ Result<void> Transaction::Impl::prepare() {
 Result<void> Transaction::seal(const StepSink& sink) {
   Impl& t = *impl_;
   if (t.stage != Impl::Stage::building) return Error(ErrorCode::protocol, "a staged tree can be sealed once");
-  if (t.wanted_left != 0) return Error(ErrorCode::protocol, fmt::format("{} contents of the staged tree have not come", t.wanted_left));
+  {
+    // Contents may have come over several connections, each read by a thread of its own: their last words are seen from here on.
+    const std::lock_guard lock(t.put_mutex);
+    if (t.wanted_left != 0) return Error(ErrorCode::protocol, fmt::format("{} contents of the staged tree have not come", t.wanted_left));
+  }
   TRY_STATUS(t.finish_folders());
   TRY_STATUS(t.verify_staged(sink));
   TRY_STATUS(t.write_records());
   TRY_STATUS(t.make_durable(sink));
   TRY_STATUS(t.prepare());
+  const std::lock_guard lock(t.put_mutex);
   t.stage = Impl::Stage::sealed;
   return ok();
 }
