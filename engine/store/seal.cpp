@@ -200,7 +200,6 @@ Result<void> Transaction::seal(const StepSink& sink) {
   TRY_STATUS(t.write_records());
   TRY_STATUS(t.make_durable(sink));
   TRY_STATUS(t.prepare());
-  const std::lock_guard lock(t.put_mutex);
   t.stage = Impl::Stage::sealed;
   return ok();
 }

@@ -41,7 +41,7 @@ struct Transaction::Impl {
   BuildPlan plan;
   Rules rules;
   Dropped dropped;
-  Stage stage = Stage::building;
+  std::atomic<Stage> stage = Stage::building;
 
   std::string tx;
   os::Fd dir;                            // staging/<tx>
