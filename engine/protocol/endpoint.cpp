@@ -273,7 +273,10 @@ Result<PutReply> Endpoint::Put::finish(const ProgressSink& progress, std::stop_t
 }
 
 bool Endpoint::ended() const { return state_->connection.ended(); }
-double Endpoint::round_trip() const { return state_->quickest; }
+double Endpoint::round_trip() const {
+  const double pong = state_->connection.round_trip(), answer = state_->quickest;
+  return pong > 0 && answer > 0 ? std::min(pong, answer) : std::max(pong, answer);
+}
 u64 Endpoint::bytes_sent() const { return state_->connection.bytes_sent(); }
 u64 Endpoint::bytes_received() const { return state_->connection.bytes_received(); }
 

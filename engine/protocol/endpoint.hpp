@@ -71,7 +71,7 @@ class Endpoint {
 
   /// The connection is over.
   bool ended() const;
-  /// Seconds that the quickest answer took so far; 0: none yet.
+  /// Seconds that the quickest answer to a PING or to a request took so far; 0: none yet.
   double round_trip() const;
   u64 bytes_sent() const;
   u64 bytes_received() const;

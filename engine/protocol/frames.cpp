@@ -62,7 +62,9 @@ struct Connection::State {
   std::condition_variable_any changed;
   std::map<u32, Mailbox> boxes;
   bool has_ended = false;
-  bool is_pong_due = false;
+  bool is_pong_due = false, is_ping_due = false;
+  std::optional<std::chrono::steady_clock::time_point> pinged;  // and no pong came yet
+  double round_trip = 0;       // seconds that the quickest pong took; 0: none came
   Error reason{ErrorCode::connection_lost, "the connection was closed"};
 
   std::atomic<u64> sent{0}, received{0};
@@ -74,6 +76,7 @@ struct Connection::State {
   Result<void> deliver(Mailbox& box, Frame frame);
   Result<void> write_frame(FrameType type, u32 request, ByteView payload, const Pacer& pacer = {});
   void read_loop();
+  void ping();
   void ping_loop();
   void end(Error why);
 };
@@ -141,7 +144,13 @@ Result<void> Connection::State::dispatch(Frame frame) {
     changed.notify_all();
     return ok();
   }
-  if (frame.type == FrameType::pong) return ok();
+  if (frame.type == FrameType::pong) {
+    const std::lock_guard lock(mutex);
+    if (!pinged) return ok();
+    const double took = Seconds(std::chrono::steady_clock::now() - *std::exchange(pinged, {})).count();
+    round_trip = round_trip == 0 ? took : std::min(round_trip, took);
+    return ok();
+  }
   const u32 request = frame.request;
   if (frame.type == FrameType::request) {
     if (!on_new) return Error{ErrorCode::protocol, "a request came to the side that asks"};
@@ -199,21 +208,30 @@ void Connection::State::end(Error why) {
 }
 
 void Connection::State::read_loop() {
-  for (;;) {
+  for (bool is_first = true;; is_first = false) {
     auto frame = read_frame();
     if (!frame) return end(std::move(frame).error());
     if (auto done = dispatch(std::move(*frame)); !done) return end(std::move(done).error());
+    // The side that asks measures the way as soon as somebody is there to answer.
+    if (is_first && !on_new) ping();
   }
+}
+
+void Connection::State::ping() {
+  const std::lock_guard lock(mutex);
+  is_ping_due = true;
+  changed.notify_all();
 }
 
 void Connection::State::ping_loop() {
   std::unique_lock lock(mutex);
   while (!has_ended) {
     const auto wake = deadline_in(kPingEvery);
-    changed.wait_until(lock, wake, [&] { return has_ended || is_pong_due; });
+    changed.wait_until(lock, wake, [&] { return has_ended || is_pong_due || is_ping_due; });
     if (has_ended) return;
     const FrameType type = is_pong_due ? FrameType::pong : FrameType::ping;
-    is_pong_due = false;
+    (type == FrameType::pong ? is_pong_due : is_ping_due) = false;
+    if (type == FrameType::ping) pinged = std::chrono::steady_clock::now();
     lock.unlock();
     (void)write_frame(type, 0, {});  // an error shows in the reader
     lock.lock();
@@ -222,6 +240,11 @@ void Connection::State::ping_loop() {
 
 Connection::Connection(std::unique_ptr<channel::Channel> channel) : state_(std::make_unique<State>()) {
   state_->channel = std::move(channel);
+}
+
+double Connection::round_trip() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->round_trip;
 }
 
 Connection::~Connection() {

@@ -80,6 +80,8 @@ class Connection {
   u64 bytes_sent() const;
   u64 bytes_received() const;
   bool ended() const;
+  /// Seconds that the quickest PONG took so far; 0: none came yet. The side that asks sends its first PING when the first frame came.
+  double round_trip() const;
   void abort() noexcept;
 
  private:

@@ -2,6 +2,7 @@
 #include "protocol/frames.hpp"
 
 #include <future>
+#include <set>
 
 #include <doctest/doctest.h>
 
@@ -176,9 +177,8 @@ TEST_CASE("a frame cut at any byte is an end, never a frame") {
   }
 }
 
-TEST_CASE("a ping is answered while the answering side's reader is busy with nothing else") {
-  RawPeer peer;
-  peer.send(0, 10, 0);
+/// The type of the next frame, which has no payload.
+u8 next_type(RawPeer& peer) {
   Bytes header(9);
   std::size_t have = 0;
   while (have < header.size()) {
@@ -187,5 +187,22 @@ TEST_CASE("a ping is answered while the answering side's reader is busy with not
     REQUIRE(*n > 0);
     have += *n;
   }
-  CHECK(header[4] == std::byte{11});
+  return std::to_integer<u8>(header[4]);
+}
+
+TEST_CASE("a ping is answered while the answering side's reader is busy with nothing else, and the first frame brings a ping") {
+  RawPeer peer;
+  peer.send(0, 10, 0);
+  CHECK(std::set{next_type(peer), next_type(peer)} == std::set<u8>{10, 11});
+}
+
+TEST_CASE("a pong tells how long the way is, and one that nobody asked for tells nothing") {
+  RawPeer peer;
+  peer.send(0, 11, 0);
+  CHECK(next_type(peer) == 10);
+  CHECK(peer.connection->round_trip() == 0);
+  peer.send(0, 11, 0);
+  peer.send(2, 3, 1, "ok");  // what comes after it was read after it
+  REQUIRE(peer.connection->next(1));
+  CHECK(peer.connection->round_trip() > 0);
 }
