@@ -175,7 +175,9 @@ int main(int argc, char** argv, os::Files& files) {
   os::raise_fd_limit();
   os::set_usual_umask();  // folders above a new environment are made as mkdir would
   // LIMIT: an agent stays near 96 MB. Handlers are threads that come and go: with an arena each, what they freed would stay with them.
+  // A pack's block goes back to the system when it is freed; left to itself the C library would soon keep such blocks in its heap.
   ::mallopt(M_ARENA_MAX, 1);
+  ::mallopt(M_MMAP_THRESHOLD, 1 << 20);
   Bytes first;
   if (argc == 3) {
     auto decoded = from_base64(argv[2]);

@@ -24,7 +24,7 @@ namespace envsync::agent {
 struct Packing {
   std::mutex mutex;                       // `spare`, and what the pulls know of themselves
   std::condition_variable_any changed;
-  std::size_t spare = 4;
+  std::size_t spare = 3;
 };
 
 class Sender;

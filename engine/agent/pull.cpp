@@ -20,7 +20,7 @@ namespace {
 using content::PackBuilder;
 using format::PullItem;
 
-constexpr std::size_t kAheadMax = 5;  // LIMIT: packs in work, waiting, or being sent; some 50 MB at most
+constexpr std::size_t kAheadMax = 4;  // LIMIT: packs in work, waiting, or being sent; some 40 MB at most
 
 /// Some bytes of a file.
 struct Part { std::size_t item = 0; u64 offset = 0, length = 0; };

@@ -63,14 +63,18 @@ void Session::save_cache(Root& root) {
   if (root.state && root.state->exists()) (void)root.state->save_cache(root.cache);
 }
 
+/// A source is only read from here on: its digests and stats have done their work.
 void Session::save_source_cache() {
   const std::string folder = os::cache_folder();
   Bytes encoded;
   std::string name;
   {
     const std::lock_guard lock(mutex_);
-    if (!root_ || root_->state || !root_->cache.changed() || folder.empty()) return;
-    encoded = root_->cache.encode();
+    if (!root_ || root_->state) return;
+    const scan::StatCache cache = std::exchange(root_->cache, {});
+    root_->scan.stats = {};
+    if (!cache.changed() || folder.empty()) return;
+    encoded = cache.encode();
     name = source_cache_name(root_->path);
   }
   if (auto dir = os::open_dir_absolute(folder)) (void)os::replace_cache_file(*files_, dir->get(), name, encoded);

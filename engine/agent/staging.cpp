@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The requests that build and commit a target's new tree. What they do is store/'s; here values from the wire meet it.
+#include <malloc.h>
+
 #include <fmt/format.h>
 
 #include "agent/session.hpp"
@@ -71,6 +73,8 @@ Result<void> Session::make_state() {
 }
 
 Result<Reply> Session::on(Call call, const StageRequest& request) {
+  // What came over the wire is gone by then: the memory of another tree, which a long transfer shall not hold.
+  after_reply([] { ::malloc_trim(0); });
   TRY(const Bytes encoded, call.connection->receive_stream(call.number, kDeltaMax, call.stop()));
   TRY(const tree::TreeDelta delta, tree::decode_delta(encoded));
   std::optional<tree::TreeDelta> ground;
