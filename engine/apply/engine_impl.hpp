@@ -23,11 +23,15 @@ class EngineImpl final : public Engine {
   Report history(const ManifestText&, const RunOptions&, Observer&, std::stop_token) override;
   Report rollback(const ManifestText&, const RunOptions&, const RollbackOptions&, Observer&, std::stop_token) override;
   Report prune(const ManifestText&, const RunOptions&, const PruneOptions&, Observer&, std::stop_token) override;
+  Result<Inspection> inspect(const std::string& place, const RunOptions&, Observer&, std::stop_token) override;
   Result<InitReply> init(const InitRequest&, const RunOptions&, Observer&, std::stop_token) override;
 
  private:
   Report with_run(const std::string& verb, const ManifestText& text, const RunOptions& options, Observer& observer, std::stop_token stop,
                   const std::function<std::vector<Outcome>(Run&, const Hosts&)>& work);
+  /// A run over one place and no manifest. `work` runs in a thread of its own; the place is connected to then.
+  Result<void> look(const manifest::Source& place, Reading reading, const RunOptions& options, Observer& observer, std::stop_token stop,
+                    const std::function<Result<void>(Run&, Source&)>& work);
   Result<transport::Options> transport_options(const RunOptions& options);
   static Result<std::string> file_digest(const std::string& path);
 

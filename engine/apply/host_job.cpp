@@ -118,7 +118,7 @@ Result<plan::Interpreter> HostJob::probe_interpreter(const tree::Tree& wanted) {
   }
   base.program = plan::base_interpreter(wanted, pyvenv);
   if (base.program.empty()) return base;
-  TRY(const ProbeReply reply, session_->endpoint->probe({base.program, {"-I", "-c", std::string(kSayVersion)}}, run_->stop));
+  TRY(const ProbeReply reply, session_->endpoint->probe({base.program, {"-I", "-B", "-c", std::string(kSayVersion)}}, run_->stop));
   base.exists = reply.exists;
   base.status = reply.status;
   base.version = trimmed(reply.output);

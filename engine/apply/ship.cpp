@@ -87,7 +87,7 @@ Result<BaseShipment::Base*> BaseShipment::base() {
 Result<bool> BaseShipment::is_wanted(Base& base, const manifest::Host& host) {
   TRY(Session session, open_session(base.run, host, host.path, {}, host.name));
   if (!session.scan.current) {
-    TRY(const format::ProbeReply reply, session.endpoint->probe({base.python.program, {"-I", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"}}, run_->stop));
+    TRY(const format::ProbeReply reply, session.endpoint->probe({base.python.program, {"-I", "-B", "-c", "import sys; print('%d.%d' % sys.version_info[:2])"}}, run_->stop));
     std::string said = reply.output;
     while (!said.empty() && (said.back() == '\n' || said.back() == '\r')) said.pop_back();
     if (reply.exists && reply.status == 0 && said == base.version) return false;

@@ -19,6 +19,7 @@ std::string_view title(Reading reading) {
     case Reading::environment: return "source";
     case Reading::origin: return "overlay's origin";
     case Reading::base: return "base Python";
+    case Reading::inspected: return "environment";
   }
   return "place";
 }
@@ -39,7 +40,9 @@ Result<void> check_place(const manifest::Source& place, Reading reading, const f
         .hint("name wheels as `from` of an overlay");
   if (reading == Reading::environment && !scan.environment.has_pyvenv)
     return missing("has no pyvenv.cfg: it is not a Python environment").hint("name the environment's own folder as `source`");
-  if (scan.problems_total == 0) return ok();
+  if (reading == Reading::inspected && !scan.environment.has_pyvenv)
+    return missing("has no pyvenv.cfg: it is not a Python environment").hint("name the environment's own folder");
+  if (scan.problems_total == 0 || reading == Reading::inspected) return ok();
   // That the listed ones are all of a kind says it of no other one.
   const bool is_moving = scan.problems_total == scan.problems.size() &&
                          std::ranges::all_of(scan.problems, [](const format::ProblemInfo& p) { return p.what == scan::kChanged; });

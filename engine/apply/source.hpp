@@ -14,7 +14,8 @@
 
 namespace envsync::apply {
 
-enum class Reading : u8 { environment, origin, base };
+/// inspected: looked at only, so what cannot be copied is no error.
+enum class Reading : u8 { environment, origin, base, inspected };
 
 class Source {
  public:

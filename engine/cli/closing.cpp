@@ -104,7 +104,7 @@ std::string success(const Tally& seen, const RunSeen& run, const View& view, con
       const std::string text = fmt::format("{} of {} as committed", hosts - run.hosts_differing, count(hosts, "host"));
       return palette.green(verb_column("Verified")) + text + (run.hosts_differing > 0 ? fmt::format(". Next: {}\n", view.command("plan")) : "\n");
     }
-    case Verb::history: case Verb::prune: case Verb::init: case Verb::validate: case Verb::schema: case Verb::explain: return {};
+    case Verb::history: case Verb::prune: case Verb::init: case Verb::validate: case Verb::inspect: case Verb::schema: case Verb::explain: return {};
   }
   return {};
 }

@@ -27,7 +27,7 @@ constexpr std::array kVerbsOfOthers{
     Correction{"new", "init"},     Correction{"create", "init"},
 };
 
-constexpr std::array<std::string_view, 5> kVerbsNotBuilt{"show", "inspect", "doctor", "completion", "watch"};
+constexpr std::array<std::string_view, 4> kVerbsNotBuilt{"show", "doctor", "completion", "watch"};
 
 struct ForeignFlag {
   std::string_view theirs;

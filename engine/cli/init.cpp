@@ -52,35 +52,18 @@ Result<void> write_new(const std::string& path, const std::string& shown, std::s
   return ok();
 }
 
-Result<InitReply> look(const Invocation& given, const Surroundings& around) {
-  const Io& io = around.io;
-  const bool can_ask = !given.no_input && io.in_is_terminal && io.err_is_terminal;
-  const bool is_animated = io.err_is_terminal && io.environment("TERM") != "dumb";
-  View view{.verb = Verb::init, .manifest = kManifest, .manifest_words = {}, .connection_words = {}, .host_words = {}, .consent_words = {}};
-  view.has_json = given.has_json;
-  view.is_quiet = given.is_quiet;
-  view.is_verbose = given.is_verbose;
-  const TerminalOptions terminal{.style = given.is_quiet ? ProgressStyle::silent : is_animated ? ProgressStyle::animated : ProgressStyle::plain,
-                                 .shows_host = false, .is_verbose = given.is_verbose, .may_prompt = can_ask, .palette = around.err};
-  RunOptions options = given.run;
-  options.run = make_run_name(io.clock->realtime_ns(), io.random());
-  Console console(io, nullptr, {.view = view, .run = options.run, .can_ask = can_ask, .assumes_yes = given.run.assume_yes,
-                                .out_palette = around.out, .err_palette = around.err, .terminal = terminal, .stop = around.interruption.stop});
-  options.batch = !can_ask;
-  const std::stop_callback stopping(around.interruption.stop, [&] { console.say_stopping(); });
-  auto reply = around.services.engine.init(given.init, options, console, around.interruption.stop);
-  if (!reply) console.show_error(reply.error());
-  return reply;
-}
-
 }  // namespace
 
 int run_init(const Invocation& given, const Surroundings& around) {
   const std::string manifest = around.io.folder + "/" + kManifest, schema = around.io.folder + "/" + kSchema;
   // Asked before a host is, so that nobody waits for an answer that cannot be written; O_EXCL decides.
   if (::access(manifest.c_str(), F_OK) == 0) return fail(exists_error(kManifest), around);
-  const auto reply = look(given, around);
-  if (!reply) return interrupted_exit_code(info(reply.error().code).exit_code, around.interruption.signal());
+  Result<InitReply> reply;
+  const auto looked = without_manifest(given, around, [&](const RunOptions& options, Console& console) -> Result<void> {
+    TRY(reply, around.services.engine.init(given.init, options, console, around.interruption.stop));
+    return ok();
+  });
+  if (!looked) return interrupted_exit_code(info(looked.error().code).exit_code, around.interruption.signal());
   if (auto status = write_new(manifest, kManifest, reply->text); !status) return fail(status.error(), around);
   const auto schema_status = write_new(schema, kSchema, around.services.schema);
   if (!schema_status && schema_status.error().sys_errno != EEXIST) {

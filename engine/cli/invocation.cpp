@@ -129,6 +129,10 @@ Result<void> take_places(Invocation& into, const VerbSpec& verb, Values places) 
       into.init.source = places[0];
       into.init.targets.assign(places.begin() + 1, places.end());
       break;
+    case Places::place:
+      if (places.size() != 1) return usage_error(fmt::format("'{}' takes one environment, not {}", verb.name, places.size())).hint("name it as HOST:/path/of/venv, or as a path of this machine");
+      into.place = places[0];
+      break;
     case Places::code:
       if (places.size() != 1) return usage_error("'explain' takes one CODE").hint("CODE is the word in error[CODE], as in `envsync explain no_space`");
       into.code = places[0];

@@ -24,6 +24,7 @@ struct Invocation {
   RollbackOptions rollback;
   PruneOptions prune;
   InitRequest init;
+  std::string place;                   // of `inspect`
   std::string code;                    // of `explain`
   bool has_json = false, is_quiet = false, is_verbose = false, lists_files = false, has_exit_code = false, no_input = false;
   ColorWhen color = ColorWhen::automatic;

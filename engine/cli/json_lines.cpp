@@ -94,6 +94,28 @@ Json to_json(const Finding& finding) {
   return json;
 }
 
+Json to_json(const DistributionFacts& one) {
+  Json json;
+  json["name"] = utf8(one.name);
+  json["version"] = utf8(one.version);
+  json["installer"] = one.installer.empty() ? Json(nullptr) : Json(utf8(one.installer));
+  json["files"] = one.files;
+  json["bytes"] = one.bytes;
+  json["missing"] = one.missing;
+  json["editable"] = one.editable;
+  json["unreadable"] = one.unreadable.empty() ? Json(nullptr) : Json(utf8(one.unreadable));
+  return json;
+}
+
+Json to_json(const SharedPaths& group) {
+  Json json;
+  json["owners"] = texts(group.owners);
+  json["paths"] = group.paths;
+  json["differing"] = group.differing;
+  json["unmatched"] = group.unmatched;
+  return json;
+}
+
 template <class List>
 Json list_of(const List& list) {
   Json json = Json::array();
@@ -269,6 +291,27 @@ Json make(const PrunedEvent& pruned, const Envelope& envelope, Paths) {
   return json;
 }
 
+Json make(const Inspection& found, const Envelope& envelope) {
+  Json json = opening(envelope, "inspection", found.host);
+  put_path(json, "path", found.path);
+  json["python_version"] = utf8(found.python_version);
+  json["implementation"] = utf8(found.implementation);
+  json["made_by"] = utf8(found.made_by);
+  put_path(json, "base", found.base);
+  put_path(json, "program", found.program);
+  json["answer"] = found.answer.empty() ? Json(nullptr) : Json(utf8(found.answer));
+  json["files"] = found.files;
+  json["bytes"] = found.bytes;
+  json["distributions"] = list_of(found.distributions);
+  json["shared"] = list_of(found.shared);
+  json["unowned_files"] = found.unowned_files;
+  json["unowned_bytes"] = found.unowned_bytes;
+  const BytecodeFacts& code = found.bytecode;
+  json["bytecode"] = {{"files", code.files}, {"bytes", code.bytes}, {"older", code.older}, {"orphaned", code.orphaned}, {"sourceless", code.sourceless}};
+  json["findings"] = list_of(found.findings);
+  return json;
+}
+
 Json make(const SummaryEvent& summary, const Envelope& envelope, Paths) {
   Json json = opening(envelope, "summary", {});
   json["verb"] = utf8(summary.verb);
@@ -289,6 +332,8 @@ Json make(const SummaryEvent& summary, const Envelope& envelope, Paths) {
 std::string json_line(const Event& event, const Envelope& envelope, Paths paths) {
   return std::visit([&](const auto& e) { return line(make(e, envelope, paths)); }, event);
 }
+
+std::string json_inspection(const Inspection& found, const Envelope& envelope) { return line(make(found, envelope)); }
 
 std::string json_start(const Envelope& envelope, std::string_view verb, const std::vector<std::string>& arguments, std::string_view version) {
   Json json = opening(envelope, "start", {});

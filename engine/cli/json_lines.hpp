@@ -19,6 +19,8 @@ enum class Paths : u8 { left_out, listed };
 
 /// Without its newline.
 std::string json_line(const Event& event, const Envelope& envelope, Paths paths);
+/// What `inspect` found: event "inspection".
+std::string json_inspection(const Inspection& found, const Envelope& envelope);
 /// A run began: what was asked for, with the words of the command line.
 std::string json_start(const Envelope& envelope, std::string_view verb, const std::vector<std::string>& arguments, std::string_view version);
 std::string json_question(const Envelope& envelope, const Question& question, Answer answer);

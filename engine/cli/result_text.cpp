@@ -104,7 +104,7 @@ std::string outcome_text(const Outcome& outcome, const View& view, const Palette
       return {};
     case Verb::verify: return verified_text(outcome, view, palette, context.differences);
     case Verb::plan: case Verb::status: case Verb::history: case Verb::prune:
-    case Verb::init: case Verb::validate: case Verb::schema: case Verb::explain: return {};
+    case Verb::init: case Verb::validate: case Verb::inspect: case Verb::schema: case Verb::explain: return {};
   }
   return {};
 }

@@ -45,6 +45,7 @@ int run_verb(const Invocation& given, const Surroundings& around) {
     case Verb::validate: return run_validate(given, around);
     case Verb::plan: case Verb::apply: case Verb::verify: case Verb::status: case Verb::history: case Verb::rollback: case Verb::prune:
       return run_on_manifests(given, around);
+    case Verb::inspect: return run_inspect(given, around);
     case Verb::schema: around.io.out(std::string(around.services.schema) + (around.services.schema.ends_with('\n') ? "" : "\n")); return 0;
     case Verb::explain: return run_explain(given, around);
   }

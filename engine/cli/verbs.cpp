@@ -126,7 +126,7 @@ Report call(const Invocation& given, const ManifestText& text, const RunOptions&
     case Verb::history: return engine.history(text, options, console, stop);
     case Verb::rollback: return engine.rollback(text, options, given.rollback, console, stop);
     case Verb::prune: return engine.prune(text, options, given.prune, console, stop);
-    case Verb::init: case Verb::validate: case Verb::schema: case Verb::explain: break;
+    case Verb::init: case Verb::validate: case Verb::inspect: case Verb::schema: case Verb::explain: break;
   }
   return {.run = {}, .outcomes = {}, .exit_code = info(ErrorCode::internal).exit_code};
 }

@@ -2,6 +2,7 @@
 // What each verb does with an invocation. Each gives the exit code.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "cli/invocation.hpp"
@@ -19,8 +20,13 @@ struct Surroundings {
 };
 
 int run_on_manifests(const Invocation& given, const Surroundings& around);
+int run_inspect(const Invocation& given, const Surroundings& around);
 int run_init(const Invocation& given, const Surroundings& around);
 int run_validate(const Invocation& given, const Surroundings& around);
+
+/// Calls the engine where there is no manifest, and shows its error.
+class Console;
+Result<void> without_manifest(const Invocation& given, const Surroundings& around, const std::function<Result<void>(const RunOptions&, Console&)>& work);
 
 /// Shows an error that no host has, and gives its exit code.
 int fail(const Error& error, const Surroundings& around);

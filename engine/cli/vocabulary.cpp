@@ -58,6 +58,12 @@ const std::vector<VerbSpec>& verb_table() {
         {"envsync prune --drop 0", "what was there before envsync"},
         {"envsync prune --all", "envsync's state; the environment stays as it is"}},
        {3, 10, 11, 12, 17, 130, 143}},
+      {inspect, "inspect", "[HOST:]PATH", "show what an environment is: interpreter, distributions, findings", Places::place,
+       {"Changes nothing and needs no manifest. The first look at an environment reads all of it, later ones what changed."},
+       {{"envsync inspect ct200:/root/venv", "of another host"},
+        {"envsync inspect ./venv -v", "every distribution and note, not only the largest"},
+        {"envsync inspect /opt/venv --json", "one object, for a program"}},
+       {12, 13, 130, 143}},
       {schema, "schema", "", "print the JSON Schema of the manifest", Places::none,
        {"draft-07; `init` writes it beside the manifest, for editors."},
        {{"envsync schema > .envsync.schema.json", ""}},
@@ -71,10 +77,11 @@ const std::vector<VerbSpec>& verb_table() {
 }
 
 const std::vector<Verb> kOnHosts{plan, apply, verify, status, history, rollback, prune};
-const std::vector<Verb> kConnecting{init, plan, apply, verify, status, history, rollback, prune};
+const std::vector<Verb> kConnecting{init, plan, apply, verify, status, history, rollback, prune, inspect};
+const std::vector<Verb> kAsking{init, plan, apply, verify, status, history, rollback, prune};
 const std::vector<Verb> kWithManifest{validate, plan, apply, verify, status, history, rollback, prune};
-const std::vector<Verb> kTalking{init, validate, plan, apply, verify, status, history, rollback, prune};
-const std::vector<Verb> kEvery{init, validate, plan, apply, verify, status, history, rollback, prune, schema, explain};
+const std::vector<Verb> kTalking{init, validate, plan, apply, verify, status, history, rollback, prune, inspect};
+const std::vector<Verb> kEvery{init, validate, plan, apply, verify, status, history, rollback, prune, inspect, schema, explain};
 
 const std::vector<FlagSpec>& flag_table() {
   static const std::vector<FlagSpec> kFlags{
@@ -104,7 +111,7 @@ const std::vector<FlagSpec>& flag_table() {
       {Flag::ssh_config, "--ssh-config", "", "FILE", "ssh's configuration file [ssh's own]", kConnecting},
       {Flag::identity, "--identity", "", "FILE", "private key to log in with [ssh's own]", kConnecting},
       {Flag::accept_new_host_keys, "--accept-new-host-keys", "", "", "trust hosts that known_hosts does not have", kConnecting},
-      {Flag::yes, "--yes", "-y", "", "answer every question with yes", kConnecting},
+      {Flag::yes, "--yes", "-y", "", "answer every question with yes", kAsking},
       {Flag::no_input, "--no-input", "", "", "never ask; refuse what needs an answer", kConnecting},
       {Flag::json, "--json", "", "", "one JSON object a line on stdout", kTalking},
       {Flag::quiet, "--quiet", "-q", "", "print errors and the result asked for, nothing else", kTalking},

@@ -13,9 +13,9 @@
 
 namespace envsync::cli {
 
-enum class Verb : u8 { init, validate, plan, apply, verify, status, history, rollback, prune, schema, explain };
+enum class Verb : u8 { init, validate, plan, apply, verify, status, history, rollback, prune, inspect, schema, explain };
 
-enum class Places : u8 { none, one_manifest, manifests, source_and_hosts, code };
+enum class Places : u8 { none, one_manifest, manifests, source_and_hosts, place, code };
 
 struct VerbSpec {
   Verb verb;

@@ -76,6 +76,8 @@ class Engine {
   virtual Report history(const ManifestText&, const RunOptions&, Observer&, std::stop_token) = 0;
   virtual Report rollback(const ManifestText&, const RunOptions&, const RollbackOptions&, Observer&, std::stop_token) = 0;
   virtual Report prune(const ManifestText&, const RunOptions&, const PruneOptions&, Observer&, std::stop_token) = 0;
+  /// Looks at one environment; needs no manifest. `place`: HOST:PATH or PATH.
+  virtual Result<Inspection> inspect(const std::string& place, const RunOptions&, Observer&, std::stop_token) = 0;
   virtual Result<InitReply> init(const InitRequest&, const RunOptions&, Observer&, std::stop_token) = 0;
 };
 

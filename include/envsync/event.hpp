@@ -174,6 +174,50 @@ struct PrunedEvent {
   u64 contents = 0, bytes_freed = 0;
 };
 
+/// A distribution as `inspect` found it. A path that several list counts for each of them.
+struct DistributionFacts {
+  std::string name, version;
+  std::string installer;      // as it wrote itself down: "uv", "pip"; empty: nobody did
+  u64 files = 0, bytes = 0;   // of it that are there
+  u64 missing = 0;            // rows of its RECORD whose file is not there
+  bool editable = false;
+  std::string unreadable;     // why its RECORD tells nothing ("no RECORD"); empty: it does
+};
+
+/// Paths that several distributions list.
+struct SharedPaths {
+  std::vector<std::string> owners;  // names, sorted
+  u64 paths = 0;
+  u64 differing = 0;          // of these: their RECORDs say different contents
+  u64 unmatched = 0;          // of these: what is there is what none of them says
+};
+
+/// Bytecode files; a __pycache__ whose source went, or x.pyc beside no x.py.
+struct BytecodeFacts {
+  u64 files = 0, bytes = 0;
+  u64 older = 0;              // than their source: Python compiles that again, or runs old code where times were copied
+  u64 orphaned = 0;           // in a __pycache__, without a source: never read
+  u64 sourceless = 0;         // x.pyc without x.py: run like a source
+};
+
+/// What an environment is. Nothing here is compared with anything.
+struct Inspection {
+  std::string host;           // "local", or as it was named
+  std::string path;           // absolute, resolved
+  std::string python_version; // X.Y[.Z] as pyvenv.cfg has it; empty: it does not
+  std::string implementation; // as pyvenv.cfg has it
+  std::string made_by;        // "uv 0.9.2", "virtualenv 20.1"; empty: python -m venv, or unknown
+  std::string base;           // `home` of pyvenv.cfg
+  std::string program;        // what bin/python leads to
+  std::string answer;         // the version that it gave when it was run; empty: it does not run
+  u64 files = 0, bytes = 0;   // files and links; each content that is linked once
+  std::vector<DistributionFacts> distributions;  // largest first
+  std::vector<SharedPaths> shared;               // most paths first
+  u64 unowned_files = 0, unowned_bytes = 0;      // below site-packages, of no distribution; bytecode aside
+  BytecodeFacts bytecode;
+  std::vector<Finding> findings;
+};
+
 struct SummaryEvent {
   std::string verb;
   std::string run;

@@ -32,6 +32,8 @@ class FakeEngine final : public Engine {
   ManifestSummary summary{.name = "venv", .path = "/root/venv", .source = "ct200:/root/venv", .targets = {"web-01"}};
   Result<InitReply> reply = InitReply{.text = "version: 1\n", .summary = "Python 3.12, 312 distributions, 12 GB"};
 
+  Result<Inspection> inspection = Inspection{};
+
   std::vector<std::string> calls;  // verb and text of the manifest
   RunOptions options;
   VerifyOptions verify_options;
@@ -49,6 +51,11 @@ class FakeEngine final : public Engine {
   Report history(const ManifestText& t, const RunOptions& o, Observer& b, std::stop_token s) override { return play("history", t, o, b, s); }
   Report rollback(const ManifestText& t, const RunOptions& o, const RollbackOptions& r, Observer& b, std::stop_token s) override { rollback_options = r; return play("rollback", t, o, b, s); }
   Report prune(const ManifestText& t, const RunOptions& o, const PruneOptions& p, Observer& b, std::stop_token s) override { prune_options = p; return play("prune", t, o, b, s); }
+  Result<Inspection> inspect(const std::string& place, const RunOptions& o, Observer&, std::stop_token) override {
+    calls.push_back("inspect " + place);
+    options = o;
+    return inspection;
+  }
   Result<InitReply> init(const InitRequest& request, const RunOptions& o, Observer&, std::stop_token) override {
     calls.push_back("init " + request.source);
     options = o;

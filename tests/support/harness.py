@@ -18,7 +18,7 @@ import sshd
 import trees
 
 PASSED_ON = ("PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS", "LSAN_OPTIONS", "LD_LIBRARY_PATH")
-CONNECTING = {"init", "plan", "apply", "verify", "status", "history", "rollback", "prune"}
+CONNECTING = {"init", "plan", "apply", "verify", "status", "history", "rollback", "prune", "inspect"}
 # A run that hangs is a failure; sanitizers make a run several times slower.
 RUN_SECONDS = 240
 

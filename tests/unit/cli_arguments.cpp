@@ -128,7 +128,7 @@ TEST_CASE("a flag of another verb names the verbs that take it") {
 
 TEST_CASE("what the design has and this version has not is refused as not built") {
   for (const Line& line : {Line{"plan", "--out", "p"},
-                           Line{"show", "p"}, Line{"inspect", "/x"}, Line{"doctor", "h"}, Line{"completion", "bash"},
+                           Line{"show", "p"}, Line{"doctor", "h"}, Line{"completion", "bash"},
                            Line{"apply", "--drift", "keep"}}) {
     CAPTURE(line[0]);
     CHECK(bad(line).code == ErrorCode::not_built);

@@ -134,8 +134,12 @@ TEST_CASE("who runs by a link of the tree to a program elsewhere uses the tree")
   const Folder folder;
   REQUIRE(::mkdir(folder.path("env").c_str(), 0755) == 0);
   REQUIRE(::symlink("/bin/cat", folder.path("env/python").c_str()) == 0);
-  auto in = make_pipe().value();
-  const auto child = spawn({folder.path("env/python")}, {.in = in.read.get(), .out = -1, .err = -1}).value();
+  auto in = make_pipe().value(), out = make_pipe().value();
+  const auto child = spawn({folder.path("env/python")}, {.in = in.read.get(), .out = out.write.get(), .err = -1}).value();
+  // Until it answers, exec may not be done with its words.
+  char byte = 'x';
+  REQUIRE(::write(in.write.get(), &byte, 1) == 1);
+  REQUIRE(::read(out.read.get(), &byte, 1) == 1);
   CHECK(names(processes_using(folder.path("env"), 10), child.pid(), "was started as '" + folder.path("env/python") + "'"));
   in.write.reset();
 }
