@@ -23,14 +23,15 @@ constexpr std::size_t kProblemsMax = 100;
 constexpr std::size_t kProcessesMax = 20;
 constexpr double kCommitSeconds = 60;  // from an exchange to its record, on a slow disk
 
-std::string source_cache_name(const std::string& path) { return "stat-" + content::digest_of(as_bytes(path)).hex(); }
+std::string host_cache_name(const std::string& path) { return "stat-" + content::digest_of(as_bytes(path)).hex(); }
 
-scan::StatCache load_source_cache(const std::string& path) {
+/// Of a root that has no state of its own: a source, and a target that envsync does not know yet.
+scan::StatCache load_host_cache(const std::string& path) {
   const std::string folder = os::cache_folder();
   if (folder.empty()) return {};
   auto dir = os::open_dir_absolute(folder);
   if (!dir) return {};
-  return scan::StatCache::load(dir->get(), source_cache_name(path));
+  return scan::StatCache::load(dir->get(), host_cache_name(path));
 }
 
 }  // namespace
@@ -63,20 +64,23 @@ void Session::save_cache(Root& root) {
   if (root.state && root.state->exists()) (void)root.state->save_cache(root.cache);
 }
 
-/// A source is only read from here on: its digests and stats have done their work.
-void Session::save_source_cache() {
+/// What a root without a state of its own leaves for the next look: a plan of a target that is not known yet makes none on the host.
+void Session::save_host_cache() {
   const std::string folder = os::cache_folder();
   Bytes encoded;
   std::string name;
   {
     const std::lock_guard lock(mutex_);
-    if (!root_ || root_->state) return;
-    const scan::StatCache cache = std::exchange(root_->cache, {});
-    root_->scan.stats = {};
-    if (!cache.changed() || folder.empty()) return;
-    encoded = cache.encode();
-    name = source_cache_name(root_->path);
+    if (!root_ || (root_->state && root_->state->exists())) return;
+    if (root_->cache.changed() && !folder.empty()) encoded = root_->cache.encode();
+    name = host_cache_name(root_->path);
+    // A source is only read from here on: its digests and stats have done their work.
+    if (!root_->state) {
+      root_->cache = {};
+      root_->scan.stats = {};
+    }
   }
+  if (encoded.empty()) return;
   if (auto dir = os::open_dir_absolute(folder)) (void)os::replace_cache_file(*files_, dir->get(), name, encoded);
 }
 
@@ -91,7 +95,7 @@ Result<void> Session::open_source(Call call, Root& root, ScanReply& reply) {
     return std::move(fd).error();
   }
   root.fd = std::move(*fd);
-  root.cache = load_source_cache(root.path);
+  root.cache = load_host_cache(root.path);
   return ok();
 }
 
@@ -118,8 +122,8 @@ Result<void> Session::open_wheels(Call call, Root& root, ScanReply& reply) {
   if (!found && found.error().sys_errno == ENOENT) return ok();
   if (!found) return std::move(found).error();
   if (!*found) return ok();
-  const std::string folder = os::cache_folder(), name = source_cache_name(root.path);
-  scan::StatCache digests = load_source_cache(root.path);
+  const std::string folder = os::cache_folder(), name = host_cache_name(root.path);
+  scan::StatCache digests = load_host_cache(root.path);
   const auto digest_of = [&](int fd, std::string_view file) { return digest_of_wheel(digests, fd, file); };
   const auto progress = [&, last = Deadline{}](u64 done, u64 total) mutable {
     const auto now = std::chrono::steady_clock::now();
@@ -133,7 +137,7 @@ Result<void> Session::open_wheels(Call call, Root& root, ScanReply& reply) {
   reply.wheels = std::move((*found)->names);
   root.fd = std::move(unpacked.root);
   root.path = std::move(unpacked.path);
-  root.cache = load_source_cache(root.path);
+  root.cache = load_host_cache(root.path);
   return ok();
 }
 
@@ -156,7 +160,7 @@ Result<void> Session::open_target(Root& root, ScanReply& reply) {
   if (root.state->exists() && root.request.lock == LockMode::exclusive)
     TRY_STATUS(lock_target(root, root.request.lock_wait_seconds, reply.recovered));
   TRY(root.fd, store::open_environment(root.state->place()));
-  root.cache = root.state->load_cache();
+  root.cache = root.state->exists() ? root.state->load_cache() : load_host_cache(root.path);
   return ok();
 }
 
@@ -299,8 +303,8 @@ Result<Reply> Session::on(Call call, const ScanRequest& request) {
     TRY_STATUS(open_source(call, root, reply));
     TRY_STATUS(scan_root(call, root, reply));
   }
-  if (root.state) save_cache(root);
-  else after_reply([this] { save_source_cache(); });
+  if (root.state && root.state->exists()) save_cache(root);
+  else after_reply([this] { save_host_cache(); });
   // What the walk needed goes back to the system: the agent may live on for a long transfer.
   ::malloc_trim(0);
   reply.seconds = Seconds(std::chrono::steady_clock::now() - began).count();

@@ -96,7 +96,7 @@ class Session {
   Result<Bytes> chunk_lists(ByteView blob, delta::Grain grain, int root_fd, std::stop_token stop);
   Result<Bytes> delta_step(const format::DeltaRequest& request, ByteView blob, int root_fd, std::stop_token stop);
   void save_cache(Root& root);
-  void save_source_cache();
+  void save_host_cache();
 
   os::Files* files_;                  // outlives this
   Joins* joins_;                      // outlives this
