@@ -15,6 +15,16 @@ namespace {
 
 constexpr std::size_t kShownMax = 20;
 
+/// What to do about findings of a code, beside accepting them.
+struct WayOut {
+  std::string_view code, hint;
+};
+constexpr WayOut kWaysOut[] = {
+    {"incomplete", "complete the origin, or set `incomplete: base` on the overlay to keep the environment's own files"},
+    {"no_distribution", "copy their dist-infos beside them, take the overlay from the environment that they are of, or name the folder in the overlay's `roots`"},
+    {"root_conflict", "name what stays in the overlay's `evict`, or copy the dist-infos of the root's files beside them"},
+};
+
 bool matches_host(const manifest::Accept& accept, const std::string& host) {
   return accept.hosts.empty() || std::ranges::any_of(accept.hosts, [&](const std::string& glob) { return ::fnmatch(glob.c_str(), host.c_str(), 0) == 0; });
 }
@@ -67,8 +77,8 @@ void refuse_findings(const Inputs& inputs, HostPlan& plan) {
     error.causes.push_back(fmt::format("{}: {}{}", finding->code, finding->what, finding->file.empty() ? "" : fmt::format(" ('{}')", printable(finding->file))));
   }
   error.notes.push_back("nothing was changed");
-  const bool is_incomplete = std::ranges::any_of(errors, [](const Finding* finding) { return finding->code == "incomplete"; });
-  if (is_incomplete) error.hints.push_back("complete the origin, or set `incomplete: base` on the overlay to keep the environment's own files");
+  for (const WayOut& way : kWaysOut)
+    if (std::ranges::any_of(errors, [&](const Finding* finding) { return finding->code == way.code; })) error.hints.emplace_back(way.hint);
   error.hints.push_back(fmt::format("where that is known and fine, add  {}", accept_line(*errors.front())));
   plan.refusals.push_back({std::move(error), std::nullopt});
 }

@@ -50,8 +50,8 @@ std::vector<PackageStep> steps_of(const DistributionSet& base, const Distributio
   return out;
 }
 
-void check_requirements(const DistributionSet& base, const DistributionSet& origin, const Selection& selection, const MarkerEnvironment& environment,
-                        std::vector<Finding>& findings) {
+void check_requirements(const DistributionSet& base, const DistributionSet& origin, const Selection& selection, const OverlayOptions& options,
+                        const MarkerEnvironment& environment, std::vector<Finding>& findings) {
   std::vector<const Installed*> before, there, after, coming;
   std::vector<bool> leaves(base.all().size(), false);
   for (const Move& move : selection.leaving) leaves[move.index] = true;
@@ -62,7 +62,8 @@ void check_requirements(const DistributionSet& base, const DistributionSet& orig
   for (const Installed& one : origin.all()) there.push_back(&one);
   for (const Move& move : selection.coming) coming.push_back(&origin.all()[move.index]);
   after.insert(after.end(), coming.begin(), coming.end());
-  find_unmet(World(before, environment), World(there, environment), World(after, environment), coming, findings);
+  const auto unmet = find_unmet(World(before, environment), World(there, environment), World(after, environment), coming, findings);
+  find_bare_folders(origin, unmet, options, findings);
 }
 
 }  // namespace
@@ -76,7 +77,7 @@ Result<Overlay> lay_over(const DistributionSet& base, const DistributionSet& ori
   const Selection selection = select(base, origin, options, environment, out.findings);
   for (const Move& move : selection.coming) check_usable(origin.all()[move.index], true, out.findings);
   for (const Move& move : selection.leaving) check_usable(base.all()[move.index], false, out.findings);
-  check_requirements(base, origin, selection, environment, out.findings);
+  check_requirements(base, origin, selection, options, environment, out.findings);
   out.packages = steps_of(base, origin, selection);
   TRY_STATUS(TreeArithmetic(base, origin, selection, options, out).run());
   return out;

@@ -41,7 +41,15 @@ class World {
   std::map<std::string, Extras> extras_;
 };
 
+/// A requirement of what comes that nothing meets, neither after the plan nor in the origin.
+struct Unmet {
+  const Installed* who = nullptr;  // of the origin
+  const Requirement* what = nullptr;
+};
 /// Requirements that the plan breaks or leaves unmet.
-void find_unmet(const World& base, const World& origin, const World& desired, const std::vector<const Installed*>& coming, std::vector<Finding>& findings);
+std::vector<Unmet> find_unmet(const World& base, const World& origin, const World& desired, const std::vector<const Installed*>& coming,
+                              std::vector<Finding>& findings);
+/// Of unmet ones, those whose files lie in the origin without their dist-infos, as a folder `nvidia` that was copied by hand.
+void find_bare_folders(const DistributionSet& origin, const std::vector<Unmet>& unmet, const OverlayOptions& options, std::vector<Finding>& findings);
 
 }  // namespace envsync::python

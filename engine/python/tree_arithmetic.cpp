@@ -178,7 +178,7 @@ void TreeArithmetic::meet_base(std::size_t there, const tree::RelPath& path, con
 /// Rows that the origin lacks: a file of the base that RECORDs say is the same, a script to generate, or a distribution that is not whole.
 void TreeArithmetic::add_missing(u32 owner) {
   const Installed& one = origin_.all()[owner];
-  Tally lacking, kept;
+  Lacking lacking, kept;
   for (const MissingRow& row : one.missing) {
     const auto path = target_of(one, row.path);
     if (!path) continue;
@@ -192,15 +192,9 @@ void TreeArithmetic::add_missing(u32 owner) {
     }
     const bool keeps = options_.incomplete == IncompleteRule::base && is_file;
     if (keeps) fates_[*there] = Fate::stays;
-    Tally& tally = keeps ? kept : lacking;
-    if (tally.files++ == 0) tally.first = *path;
+    list(keeps ? kept : lacking, *path);
   }
-  const bool is_refused = options_.incomplete == IncompleteRule::refuse;
-  if (lacking.files > 0)
-    find("incomplete", is_refused ? Severity::error : Severity::warning, lacking.first,
-         fmt::format("'{}' lacks {} of its files in the origin", one.label(), lacking.files));
-  if (kept.files > 0)
-    find("incomplete", Severity::warning, kept.first, fmt::format("'{}' lacks {} of its files in the origin; the base's own are kept", one.label(), kept.files));
+  tell_missing(one, lacking, kept);
 }
 
 bool TreeArithmetic::keep_equal_row(std::size_t there, const MissingRow& row) {

@@ -18,6 +18,7 @@ class TreeArithmetic {
   enum class Fate : u8 { stays, leaves, orphaned };  // orphaned: the owner of the content leaves, another owner stays
   struct Addition { std::size_t entry = 0; std::string label; };  // of the origin; the distribution or root that brings it
   struct Tally { u64 files = 0; tree::RelPath first; };       // what one finding counts
+  struct Lacking { Tally tally; std::string names; };         // and lists
   using Tallies = std::map<std::pair<std::string, std::string>, Tally>;  // by the two distributions' labels
 
   static void count(Tallies& tallies, std::string one, std::string other, const tree::RelPath& path);
@@ -29,6 +30,8 @@ class TreeArithmetic {
   void add_entry(u32 owner, const OwnedEntry& owned);
   void meet_base(std::size_t there, const tree::RelPath& path, const Addition& addition);
   void add_missing(u32 owner);
+  static void list(Lacking& lacking, const tree::RelPath& path);
+  void tell_missing(const Installed& one, const Lacking& lacking, const Lacking& kept);
   void add_root(const std::string& root);
   bool is_root_free(const std::string& root, const std::vector<std::size_t>& entries);
   void add_root_entry(const std::string& root, std::size_t entry, const tree::RelPath& path);

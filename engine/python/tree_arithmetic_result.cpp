@@ -2,6 +2,8 @@
 // The end of the arithmetic: the desired tree, and what is to be said about it.
 #include "python/tree_arithmetic.hpp"
 
+#include "python/site_packages.hpp"
+
 #include <fmt/format.h>
 
 namespace envsync::python {
@@ -9,6 +11,9 @@ namespace {
 
 /// Link groups of the origin's entries, moved away from the base's. LIMIT: a tree has at most 4,000,000 entries.
 constexpr u32 kOriginGroups = 1u << 31;
+
+// LIMIT: a RECORD may have a million rows, and a person reads a line.
+constexpr u64 kNamesMax = 20;
 
 std::string files(u64 count) { return count == 1 ? "1 file" : fmt::format("{} files", count); }
 
@@ -56,6 +61,23 @@ Result<void> TreeArithmetic::build() {
 
 void TreeArithmetic::find(std::string_view code, Severity severity, const tree::RelPath& file, std::string what) {
   out_.findings.push_back({std::string(code), severity, file.bytes(), std::move(what)});
+}
+
+void TreeArithmetic::list(Lacking& lacking, const tree::RelPath& path) {
+  if (lacking.tally.files == 0) lacking.tally.first = path;
+  if (++lacking.tally.files > kNamesMax) return;
+  const auto item = site_item(path.bytes());
+  lacking.names += (lacking.names.empty() ? "" : ", ") + printable(item ? item->below : path.bytes());
+}
+
+void TreeArithmetic::tell_missing(const Installed& one, const Lacking& lacking, const Lacking& kept) {
+  const bool is_refused = options_.incomplete == IncompleteRule::refuse;
+  for (const Lacking* some : {&lacking, &kept}) {
+    if (some->tally.files == 0) continue;
+    find("incomplete", some == &lacking && is_refused ? Severity::error : Severity::warning, some->tally.first,
+         fmt::format("'{}' lacks {} of its files in the origin{}: {}{}", one.label(), some->tally.files, some == &kept ? "; the base's own are kept" : "",
+                     some->names, some->tally.files > kNamesMax ? fmt::format(", and {} more", some->tally.files - kNamesMax) : ""));
+  }
 }
 
 void TreeArithmetic::tell() {

@@ -49,7 +49,9 @@ const Installed* World::provider(const Requirement& requirement) const {
   return nullptr;
 }
 
-void find_unmet(const World& base, const World& origin, const World& desired, const std::vector<const Installed*>& coming, std::vector<Finding>& findings) {
+std::vector<Unmet> find_unmet(const World& base, const World& origin, const World& desired, const std::vector<const Installed*>& coming,
+                              std::vector<Finding>& findings) {
+  std::vector<Unmet> out;
   desired.each_requirement([&](const Installed& who, const Requirement& what) {
     if (desired.provider(what) != nullptr) return;
     const Installed* there = desired.named(what.name);
@@ -57,13 +59,16 @@ void find_unmet(const World& base, const World& origin, const World& desired, co
     const std::string file = who.about.folder.child("METADATA").bytes();
     const bool comes = std::ranges::find(coming, &who) != coming.end();
     if (comes) {
-      const std::string_view origin_too = origin.provider(what) == nullptr ? "; so it is in the origin" : "";
+      const bool is_unmet_there = origin.provider(what) == nullptr;
+      const std::string_view origin_too = is_unmet_there ? "; so it is in the origin" : "";
       findings.push_back({"requirement_unmet", Severity::warning, file, fmt::format("'{}' needs {}, {}{}", who.label(), what.short_text(), instead, origin_too)});
+      if (is_unmet_there) out.push_back({&who, &what});
     } else if (base.provider(what) != nullptr) {
       // What stays and was unmet before this plan is no news.
       findings.push_back({"requirement_broken", Severity::warning, file, fmt::format("'{}' stays and needs {}, {}", who.label(), what.short_text(), instead)});
     }
   });
+  return out;
 }
 
 }  // namespace envsync::python

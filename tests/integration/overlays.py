@@ -264,6 +264,37 @@ class OntoTheTarget(Overlays):
         self.assertEqual(library.read_bytes(), b"cu13" * 900)
         self.assertEqual(trees.python(self.dst, "import neighbour; print(neighbour.V)"), "2.10.0")
 
+    def test_a_build_that_was_staged_by_hand_is_refused_with_what_it_lacks_until_the_overlay_says_how(self):
+        """nvidia/ came without dist-infos, functorch not at all; both are named, and nothing is laid by half."""
+        dists.install(self.other, "torch", "2.10.0", {"torch/__init__.py": "V = '2.10.0'\n", "torch/run.py": "def main():\n    print('ran')\n", "functorch/__init__.py": "V = 2\n", "functorch/dim.py": ""},
+                      requires=["triton==3.6.0", "nvidia-nccl-cu13==2.28"], scripts={"torchrun": "torch.run:main"})
+        staged = self.root / "staged"
+        for item in ("torch", "torch-2.10.0.dist-info", "triton", "triton-3.6.0.dist-info", "nvidia"):
+            dists.copy_tree(self.other / trees.SITE / item, staged / item)
+
+        def causes(**keys):
+            self.write(self.overlay(origin=f"target:{staged}", **keys))
+            error = self.apply(rc=13).outcome()["error"]
+            self.assertEqual(error["code"], "overlay_refused")
+            return "\n".join(error["causes"]), "\n".join(error["hints"])
+
+        lacks = "'torch 2.10.0' lacks 2 of its files in the origin: functorch/__init__.py, functorch/dim.py"
+        bare = "'torch 2.10.0' needs nvidia-nccl-cu13==2.28, and no dist-info of the origin owns the 1 files (3.6 KB) below 'nvidia'"
+        both, hints = causes()
+        self.assertIn(lacks, both)
+        self.assertIn(bare, both)
+        self.assertIn("`incomplete: base`", hints)
+        self.assertIn("`roots`", hints)
+        self.assertNotIn(bare, causes(roots="[nvidia]")[0])
+        self.assertNotIn(lacks, causes(incomplete="base")[0])
+        self.assert_same_tree(trees.snapshot(self.dst), self.before)
+        self.write(self.overlay(origin=f"target:{staged}", roots="[nvidia]", incomplete="base"))
+        self.apply()
+        self.assertEqual((self.dst / trees.SITE / "functorch/__init__.py").read_text(), "")  # the base's own
+        self.assertEqual((self.dst / trees.SITE / "nvidia/nccl/lib/libnccl.so.2").read_bytes(), b"cu13" * 900)
+        self.assertEqual(dists.run(self.dst / "bin/torchrun"), "ran")
+        self.assertEqual(self.apply().outcome()["result"], "unchanged")
+
     def test_nothing_there_is_refused(self):
         self.manifest_file.write_text(f"version: 1\npath: {self.dst}2\nsource: target\ntargets: [local]\n" + self.overlay())
         self.assertEqual(self.apply(rc=13).outcome()["error"]["code"], "source_missing")

@@ -62,7 +62,7 @@ TEST_CASE("rows of a staged folder that lead out of it mean the target's folders
   CHECK(laid.files() == Lines{"+torch/a.py", "/share/man/t.1"});
   REQUIRE(laid.overlay.scripts.size() == 1);
   CHECK(laid.overlay.scripts[0].path.bytes() == "bin/torchrun");
-  CHECK(laid.findings() == Lines{"e incomplete: 'torch 2' lacks 1 of its files in the origin"});
+  CHECK(laid.findings() == Lines{"e incomplete: 'torch 2' lacks 1 of its files in the origin: include/t.h"});
   for (const TakenPath& taken : laid.overlay.taken) CHECK(folder.tree.find(kSitePath.relative(taken.origin_path)) != nullptr);
 }
 
@@ -78,11 +78,31 @@ TEST_CASE("a folder without dist-infos is refused by name, and as a root it come
   CHECK(lay(staged(folder), base, options({"torch", "nvidia"})).findings() ==
         Lines{"e no_distribution: no dist-info of the origin owns the 2 files (5 B) below 'nvidia'", "w requirement_unmet: 'torch 2.11' needs nvidia-cublas==13, it is not there; so it is in the origin",
               "n unmanaged: 1 file that nobody owned inside what left go"});
+  const std::string unmet = "w requirement_unmet: 'torch 2.11' needs nvidia-cublas==13, it is not there; so it is in the origin";
+  const std::string gone = "n unmanaged: 1 file that nobody owned inside what left go";
+  const Laid forgotten = lay(staged(folder), base, options({"torch"}));
+  CHECK(forgotten.findings() ==
+        Lines{unmet, "e no_distribution: 'torch 2.11' needs nvidia-cublas==13, and no dist-info of the origin owns the 2 files (5 B) below 'nvidia'", gone});
   const Laid laid = lay(staged(folder), base, options({"torch"}, {"nvidia"}));
+  CHECK(laid.findings() == Lines{unmet, gone});
   CHECK(laid.files() == Lines{"+nvidia/cu13/lib/libcublas.so.13", "+nvidia/cudnn/x.so", "pynvml.py", "+torch/a.py"});
   CHECK(laid.steps() == Lines{"- nvidia-cublas-cu12 12> (only torch 2.9 needed it)", "- nvidia-cudnn-cu12 9> (only torch 2.9 needed it)", "~ torch 2.9>2.11 (selected by 'torch')"});
   CHECK(laid.overlay.rooted.size() == 2);
   CHECK_FALSE(laid.overlay.refused());
+}
+
+TEST_CASE("a folder without dist-infos is no finding where nothing that comes lacks what it may hold") {
+  const std::string site = "lib/python3.12/site-packages/";
+  const auto origin = test::environment({{"torch", "2", {"torch/a.py=2"}, {"nvidia-cublas==13", "jinja2"}}}, {site + "nvidia/x.so=1", site + "nvidian/x=1", site + "jin/x=1", site + "torch/mine.py=1"});
+  const std::string jinja = "w requirement_unmet: 'torch 2' needs jinja2, it is not there; so it is in the origin";
+  SUBCASE("the base has it") {
+    CHECK(lay(origin, test::environment({{"nvidia-cublas", "13", {"nvidia/x.so=2"}}}), options({"torch"})).findings() == Lines{jinja});
+  }
+  SUBCASE("nothing of what is needed is asked for") {
+    OverlayOptions alone = options({"torch"});
+    alone.closure = ClosureRule::none;
+    CHECK_FALSE(lay(origin, test::environment({}), alone).overlay.refused());
+  }
 }
 
 TEST_CASE("a distribution that stays below a root is refused with its count, unless it shares no path or only equal ones") {

@@ -212,16 +212,25 @@ TEST_CASE("rows that the origin lacks are the base's equal files, scripts to gen
   const auto base = test::environment({{"torch", "1", {"torch.py=1", "functorch/same.py=s", "functorch/other.py=1", "/bin/torchrun=old"}}});
   OverlayOptions options = packages({"torch"});
   const Laid refused = lay(origin, base, options);
-  CHECK(refused.findings() == Lines{"e incomplete: 'torch 2' lacks 2 of its files in the origin"});
+  CHECK(refused.findings() == Lines{"e incomplete: 'torch 2' lacks 2 of its files in the origin: functorch/other.py, functorch/new.py"});
   CHECK(refused.files() == Lines{"functorch/same.py", "+torch.py"});
   REQUIRE(refused.overlay.scripts.size() == 1);
   CHECK(refused.overlay.scripts[0].path.bytes() == "bin/torchrun");
   CHECK(refused.overlay.scripts[0].entry_point == EntryPoint{"torchrun", "torch.run", "main"});
   options.incomplete = IncompleteRule::base;
   const Laid kept = lay(origin, base, options);
-  CHECK(kept.findings() == Lines{"w incomplete: 'torch 2' lacks 1 of its files in the origin",
-                                 "w incomplete: 'torch 2' lacks 1 of its files in the origin; the base's own are kept"});
+  CHECK(kept.findings() == Lines{"w incomplete: 'torch 2' lacks 1 of its files in the origin: functorch/new.py",
+                                 "w incomplete: 'torch 2' lacks 1 of its files in the origin; the base's own are kept: functorch/other.py"});
   CHECK(kept.files() == Lines{"functorch/other.py", "functorch/same.py", "+torch.py"});
+}
+
+TEST_CASE("of many rows that the origin lacks the first twenty are listed") {
+  Lines files = {"torch.py=2"};
+  for (int i = 10; i < 33; ++i) files.push_back(fmt::format("!functorch/{}.py=1", i));
+  const Laid laid = lay(test::environment({{"torch", "2", files}}), test::environment({}), packages({"torch"}));
+  REQUIRE(laid.findings().size() == 1);
+  CHECK(laid.findings()[0].starts_with("e incomplete: 'torch 2' lacks 23 of its files in the origin: functorch/10.py, functorch/11.py, "));
+  CHECK(laid.findings()[0].ends_with(", functorch/29.py, and 3 more"));
 }
 
 TEST_CASE("requirements that were unmet before are no finding, those that the plan breaks warn") {
