@@ -3,6 +3,7 @@
 # envsync against rsync on one real environment, both over one private sshd, in one run: builds the release preset and measures.
 #   tests/bench/run.sh [--env PATH] [--work DIR] [--cases a,b] [--json FILE]      see bench.py --help
 #   tests/bench/run.sh --links [--env PATH] [--cases a,b] [--gb N]                over slow and far lines: see links.py --help
+#   tests/bench/run.sh --overlays [--cache DIR] [--env PATH] [--cases a,b]        torch builds laid onto real environments: see overlays.py --help
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 for program in rsync ssh ssh-keygen cmake ninja python3; do
@@ -18,5 +19,9 @@ export ENVSYNC_BENCH_LINK=${ENVSYNC_BENCH_LINK:-$PWD/build/release/tests/bench_l
 if [[ ${1:-} == --links ]]; then
   shift
   exec python3 -B tests/bench/links.py "$@"
+fi
+if [[ ${1:-} == --overlays ]]; then
+  shift
+  exec python3 -B tests/bench/overlays.py "$@"
 fi
 exec python3 -B tests/bench/bench.py "$@"

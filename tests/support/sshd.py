@@ -85,8 +85,10 @@ def root_is_locked():
 class Sshd:
     """start() until stop(). `name` is the alias that ssh_config() defines."""
 
-    def __init__(self, folder, name="alpha"):
+    def __init__(self, folder, name="alpha", within=()):
+        """`within`: a command that runs the server, as `unshare` does for a view of the disk of its own."""
         self.name = name
+        self.within = list(within)
         self.folder = pathlib.Path(folder)
         self.home = self.folder / "home"
         self.port = 0
@@ -124,7 +126,7 @@ class Sshd:
 
     def _run(self):
         config = self.folder / "sshd_config"
-        self.process = subprocess.Popen([program("sshd"), "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL,
+        self.process = subprocess.Popen([*self.within, program("sshd"), "-D", "-e", "-f", str(config)], stdin=subprocess.DEVNULL,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace",
                                         preexec_fn=die_with_parent)
         listening = threading.Event()
