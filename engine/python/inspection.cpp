@@ -2,7 +2,6 @@
 #include "python/inspection.hpp"
 
 #include <algorithm>
-#include <tuple>
 
 #include "python/environment.hpp"
 #include "python/lint.hpp"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Several connections to one host: opened where a way gives each of them little, refused by tight servers, lost on the way."""
 import os
+import pathlib
 import signal
 import sys
 import threading
@@ -43,17 +44,18 @@ class Case(harness.Case):
         harness.wait_until(lambda: len(self.agents_of_host()) >= number, f"{number} connections")
 
     def agents_of_host(self):
-        """[(process of the login, agent)]; the first agent first."""
+        """[(process of the login, agent)]; the first agent first, by when each began: numbers of processes start anew."""
         up = sshd.parents()
         found = []
-        for pid in sorted(self.host.sessions()):
+        for pid in self.host.sessions():
             try:
-                words = open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")
-            except OSError:
+                words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                began = int(pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+            except (OSError, IndexError):
                 continue
             if b"envsync-agent-" in words[0] and words[1:2] == [b"serve"]:
-                found.append((up.get(pid), pid))
-        return found
+                found.append((began, up.get(pid), pid))
+        return [(login, agent) for _, login, agent in sorted(found)]
 
 
 class Growing(Case):
